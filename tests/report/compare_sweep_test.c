@@ -65,10 +65,78 @@ static void kernels_are_in_the_order_of_their_times(void **state) {
     }
 }
 
+/* Kernels of the second variant take so many seconds each, of the first one as many times a
+** thousand. */
+static void set_times(Comparison *c, const char *const *slow, const double *seconds, int n,
+                      double rest) {
+    for (int i = 0; i < c->n; i++)
+        for (int k = 0; k < c->variant[i].report->nkernel; k++) {
+            double own = rest;
+            for (int s = 0; s < n; s++)
+                if (!strncmp(c->variant[i].report->kernel[k].name, slow[s], strlen(slow[s])))
+                    own = seconds[s];
+            for (int r = 0; r < ROUNDS; r++)
+                c->variant[i].timing.kernel[r * c->variant[i].report->nkernel + k] = i ? own
+                                                                                       : 1000 * own;
+        }
+}
+
+static int count(const Role *role, int n, RoleGroup group) {
+    int some = 0;
+    for (int i = 0; i < n; i++)
+        some += role[i].group == group;
+    return some;
+}
+
+static Role *sorted(const Comparison *c, int *n) {
+    Role *role = compare_roles(c, n);
+    assert_non_null(role);
+    compare_roles_sort(c, role, *n);
+    for (int i = 0; i < *n; i++)
+        assert_true(role_differs(c, &role[i]) == (role[i].group != ROLE_SAME));
+    return role;
+}
+
+/* Row kernels differ; where some take nearly all the time, the others are folded away, but only if
+** they take little in every variant. */
+static void kernels_that_take_little_are_folded(void **state) {
+    static const char *const rows[] = { "rows", "linear" };
+    static const double much[] = { 1, 1 }, little[] = { 1e-6, 1 };
+    Comparison c = small_comparison(state, 2, 2);
+    add_times(&c, 0.5);
+    int n;
+    set_times(&c, rows, much, 2, 1e-6);
+    Role *role = sorted(&c, &n);
+    int small = count(role, n, ROLE_SMALL), differ = small + count(role, n, ROLE_LARGE);
+    assert_true(small > 0 && small < differ);
+    for (int i = 0; i < n; i++)
+        if (role[i].group == ROLE_SMALL) assert_true(strncmp(role[i].name, "rows", 4) != 0);
+    free(role);
+    char *page = comparison_written(&c, compare_html, NULL),
+         *text = comparison_written(&c, compare_text, NULL);
+    page_check_tags(page);
+    assert_non_null(strstr(page, "take less than 1 % of a step"));
+    assert_non_null(strstr(text, "more differ, but take less than 1 % of a step together"));
+    free(page), free(text);
+    set_times(&c, rows, little, 2, 1e-6); /* all that differ take little */
+    role = sorted(&c, &n);
+    assert_int_equal(count(role, n, ROLE_SMALL), 0);
+    free(role);
+    set_times(&c, rows, much, 2, 1e-6);
+    for (int k = 0; k < c.variant[1].report->nkernel * ROUNDS; k++)
+        c.variant[1].timing.kernel[k] = 1e-6; /* there they take as much as any */
+    role = sorted(&c, &n);
+    assert_true(count(role, n, ROLE_SMALL) < small);
+    free(role);
+    compare_free(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rates_are_drawn, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(kernels_are_in_the_order_of_their_times, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(kernels_that_take_little_are_folded, scratch_setup,
                                         scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** The kernel table of a comparison's page: one group of rows per role, one row per variant; roles
-** that do the same work everywhere are folded away. */
+** that hardly take time, or do the same work everywhere, are folded away. */
 #include "compare_page.h"
 #include "svg.h"
 
@@ -89,8 +89,8 @@ static void add_role(const Comparison *c, const Role *r, Text *t) {
         add_row(c, r, i, t);
 }
 
-static void add_table(const Comparison *c, const Role *role, int n, bool differs, const char *label,
-                      Text *t) {
+static void add_table(const Comparison *c, const Role *role, int n, RoleGroup group,
+                      const char *label, Text *t) {
     page_table(t, label);
     text_add(t,
              "<thead><tr><th scope=\"col\"></th><th scope=\"col\">kernels</th><th "
@@ -104,7 +104,7 @@ static void add_table(const Comparison *c, const Role *role, int n, bool differs
                  "<th scope=\"col\">share of roof</th>");
     text_add(t, "</tr></thead>\n<tbody>");
     for (int i = 0, groups = 0; i < n; i++) {
-        if (role_differs(c, &role[i]) != differs) continue;
+        if (role[i].group != group) continue;
         if (groups++) text_add(t, "</tbody>\n<tbody>");
         add_role(c, &role[i], t);
     }
@@ -122,21 +122,43 @@ static const char *kernels_note(const Comparison *c) {
           "first. Row kernels are gathered by where in the model they work.";
 }
 
+/* what: of one kind of kernels, and of several */
+static void add_folded(const Comparison *c, const Role *role, int n, RoleGroup group,
+                       const char *const what[2], Text *t) {
+    int some = 0;
+    for (int i = 0; i < n; i++)
+        some += role[i].group == group;
+    if (!some) return;
+    text_add(t, "<details><summary>%d kind%s of kernels %s</summary>\n", some, some > 1 ? "s" : "",
+             what[some > 1]);
+    add_table(c, role, n, group, what[1], t);
+    text_add(t, "</details>\n");
+}
+
+static const char *const same[] = { "does the same work in all variants",
+                                    "do the same work in all variants" },
+                         *const measured[] = { "differs as well, but takes less than 1 % of a step",
+                                               "differ as well, but take less than 1 % of a step "
+                                               "together" },
+                         *const predicted[] = {
+                             "differs as well, but should take less than 1 % of a step",
+                             "differ as well, but should take less than 1 % of a step "
+                             "together"
+                         };
+
 void page_kernels(const Comparison *c, Text *t) {
     int n, differ = 0;
     Role *role = compare_roles(c, &n);
-    if (!role) t->failed = true;
-    else compare_roles_sort(c, role, n);
     page_heading(t, "Kernels", kernels_note(c));
-    for (int i = 0; role && i < n; i++)
-        differ += role_differs(c, &role[i]);
-    if (role && differ) add_table(c, role, n, true, "Kernels that differ", t);
-    if (role && n > differ) {
-        text_add(
-            t, "<details><summary>%d kinds of kernels do the same work in all variants</summary>\n",
-            n - differ);
-        add_table(c, role, n, false, "Kernels that do the same work", t);
-        text_add(t, "</details>\n");
+    if (!role) {
+        t->failed = true;
+        return;
     }
+    compare_roles_sort(c, role, n);
+    for (int i = 0; i < n; i++)
+        differ += role[i].group == ROLE_LARGE;
+    if (differ) add_table(c, role, n, ROLE_LARGE, "Kernels that differ", t);
+    add_folded(c, role, n, ROLE_SMALL, c->rounds ? measured : predicted, t);
+    add_folded(c, role, n, ROLE_SAME, same, t);
     free(role);
 }

@@ -110,31 +110,26 @@ Role *compare_roles(const Comparison *c, int *n) {
     return role;
 }
 
-/* Of the variant that spends the most in it: measured, else as the rates predict. */
+/* Measured, else as the rates predict; 0: it has none, or was not measured. */
+static double variant_seconds(const Comparison *c, const Role *r, int variant) {
+    const RoleWork *w = &r->of[variant];
+    const Report *report = c->variant[variant].report;
+    if (isfinite(w->seconds)) return w->seconds;
+    if (c->rounds || !w->kernels) return 0;
+    return rates_seconds(&report->rates, r->family, report_all_work(report, &w->work[TRAINING]));
+}
+
+/* Of the variant that spends the most in it. */
 static double role_seconds(const Comparison *c, const Role *r) {
     double most = 0;
-    for (int i = 0; i < c->n; i++) {
-        const RoleWork *w = &r->of[i];
-        const Report *report = c->variant[i].report;
-        const Work *own = &w->work[TRAINING];
-        RateWork all = report_all_work(report, own);
-        double seconds = isfinite(w->seconds) ? w->seconds
-            : c->rounds || !w->kernels        ? 0
-                                              : rates_seconds(&report->rates, r->family, all);
-        most = fmax(most, seconds);
-    }
+    for (int i = 0; i < c->n; i++)
+        most = fmax(most, variant_seconds(c, r, i));
     return most;
 }
 
 static int by_seconds(const void *a, const void *b) {
     const Role *x = a, *y = b;
     return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
-}
-
-void compare_roles_sort(const Comparison *c, Role *role, int n) {
-    for (int i = 0; i < n; i++)
-        role[i].seconds = role_seconds(c, &role[i]);
-    qsort(role, (size_t)n, sizeof *role, by_seconds);
 }
 
 static bool same_work(const RoleWork *a, const RoleWork *b) {
@@ -150,4 +145,38 @@ bool role_differs(const Comparison *c, const Role *r) {
     for (int i = 1; i < c->n; i++)
         if (!same_work(&r->of[i], &r->of[0])) return true;
     return false;
+}
+
+/* Roles are small from here on that differ and take less than a hundredth of a variant's time. */
+static int small_from(const Comparison *c, const Role *role, int n, int variant) {
+    double all = 0, rest = 0;
+    int i = n;
+    for (int k = 0; k < n; k++)
+        all += variant_seconds(c, &role[k], variant);
+    for (; i > 0; i--) {
+        if (role_differs(c, &role[i - 1])) rest += variant_seconds(c, &role[i - 1], variant);
+        if (!(rest < 0.01 * all)) break;
+    }
+    return i;
+}
+
+static void group(const Comparison *c, Role *role, int n) {
+    int from = 0, large = 0;
+    for (int i = 0; i < c->n; i++) {
+        int own = small_from(c, role, n, i);
+        if (own > from) from = own;
+    }
+    for (int i = 0; i < n; i++) {
+        role[i].group = !role_differs(c, &role[i]) ? ROLE_SAME : i < from ? ROLE_LARGE : ROLE_SMALL;
+        large += role[i].group == ROLE_LARGE;
+    }
+    for (int i = 0; !large && i < n; i++)
+        if (role[i].group == ROLE_SMALL) role[i].group = ROLE_LARGE;
+}
+
+void compare_roles_sort(const Comparison *c, Role *role, int n) {
+    for (int i = 0; i < n; i++)
+        role[i].seconds = role_seconds(c, &role[i]);
+    qsort(role, (size_t)n, sizeof *role, by_seconds);
+    group(c, role, n);
 }

@@ -69,17 +69,25 @@ static double role_bytes(const Role *r, int variant) {
 }
 
 static void add_roles(const ColumnBlock *b, const Role *role, int n) {
-    int shown = 0;
+    int shown = 0, small = 0;
     for (int k = 0; k < n; k++) {
-        if (!role_differs(b->c, &role[k])) continue;
+        small += role[k].group == ROLE_SMALL;
+        if (role[k].group != ROLE_LARGE) continue;
         if (!shown++) add_heads(b, "kernels that differ: bytes per token");
         text_add(b->t, "%-*.*s", LABEL, LABEL - 1, role[k].name);
         for (int i = b->from; i < b->to; i++)
             add_cell(b, i, UNIT_BYTES, role_bytes(&role[k], i), role_bytes(&role[k], 0));
         text_add(b->t, "\n");
     }
-    if (shown) text_add(b->t, "%d of %d kinds of kernels; the others do the same work\n", shown, n);
-    else text_add(b->t, "\nall %d kinds of kernels do the same work\n", n);
+    if (!shown) {
+        text_add(b->t, "\nall %d kinds of kernels do the same work\n", n);
+        return;
+    }
+    text_add(b->t, "%d of %d kinds of kernels", shown, n);
+    if (small)
+        text_add(b->t, "; %d more differ, but %s less than 1 %% of a step together", small,
+                 b->c->rounds ? "take" : "should take");
+    text_add(b->t, "; the others do the same work\n");
 }
 
 static void add_times(const ColumnBlock *b, const Role *role, int n) {

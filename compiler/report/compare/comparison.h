@@ -146,16 +146,22 @@ typedef struct RoleWork {
 enum { ROLE_NAME = 96 };
 
 typedef struct Role {
+/* Roles that differ; the last of these, which take less than a hundredth of the time together in
+** each variant, unless all that differ do; and those that do the same work in all variants. */
+typedef enum RoleGroup { ROLE_LARGE, ROLE_SMALL, ROLE_SAME } RoleGroup;
+
     char name[ROLE_NAME];
     const char *family;
     RoleWork of[COMPARE_MOST];
-    double seconds; /* of compare_roles_sort */
+    /* of compare_roles_sort: */
+    double seconds; /* of the variant that spends the most in it */
+    RoleGroup group;
 } Role;
 
 void compare_role_name(const char *kernel, char to[ROLE_NAME]);
 /* In the order of their first use; to be freed; NULL: no memory. */
 Role *compare_roles(const Comparison *c, int *n);
-/* Those that take the most time, in any variant, come first. */
+/* Those that take the most time, in any variant, come first; and groups them. */
 void compare_roles_sort(const Comparison *c, Role *role, int n);
 /* "+12.3 %", "~" where no difference was detected, "" where there is nothing to compare. */
 char *role_slower(char to[32], const RoleWork *w);
