@@ -48,6 +48,13 @@ stat -c '%n %Y %s' logs/* >before
 compare --steps 30 --seeds 4,5 --keep logs >out 2>err || fail "logs alone: $(cat err)"
 [ "$(losses out)" = "$(losses whole)" ] || fail "expected the same losses of logs alone"
 [ "$(stat -c '%n %Y %s' logs/*)" = "$(cat before)" ] || fail "a run with a log was made again"
+# a step during which the process was stopped counts as the median one
+sed -i '/"step": 9,/s/"seconds": [0-9.e-]*/"seconds": 4000/' logs/*-4-*.jsonl
+[ "$(cat logs/*-4-*.jsonl | grep -c '"seconds": 4000')" = 2 ] || fail "expected pauses in logs"
+compare --steps 30 --seeds 4,5 --keep logs >out 2>err || fail "a log with a pause: $(cat err)"
+grep -o '"seconds": \[[^]]*\]' out | tr -dc '0-9.,\n' | tr , '\n' | awk '
+    $1 > 0 { n++ } $1 > 4000 { late = 1 } END { exit n != 120 || late }' ||
+    fail "expected 30 times of each of four runs, without pauses"
 # another text, length, spec, or rate is another run
 compare --steps 29 --seeds 4 --keep kept >out 2>err || fail "other steps"
 echo more >>text

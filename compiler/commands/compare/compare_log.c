@@ -76,6 +76,8 @@ int run_log_read(const Comparison *c, TrainRun *r, const char *path, Error *e) {
         json_free(&j);
     }
     text_free(&t);
+    if (!status && run_log_ends(c, r) && !run_leave_out_pauses(r, c->steps))
+        return error_memory(e, "strata compare", (size_t)c->steps * sizeof *r->seconds);
     return status;
 }
 

@@ -52,7 +52,7 @@ static double step_at(const Plot *p, int variant, int step) {
     const Variant *v = &p->c->variant[variant];
     if (!p->time) return tokens_of(v) * step;
     for (int s = 0; s < p->c->seeds; s++)
-        sum += v->run[s].seconds[step - 1];
+        sum += compare_seconds(p->c, v, &v->run[s], step);
     return sum / p->c->seeds;
 }
 

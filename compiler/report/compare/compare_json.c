@@ -118,7 +118,8 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     if (isfinite(x.routed.mean))
         text_add(t, ", "), add_estimate(t, "routed", &x.routed), text_add(t, ", "),
             add_number(t, "flops_per_token", compare_executed(c, v));
-    text_add(t, ", \"seeds_that_matched\": %d, \"runs\": [\n", x.matched);
+    text_add(t, ", \"seeds_that_matched\": %d, \"times_measured\": %s, \"runs\": [\n", x.matched,
+             compare_times_measured(c) ? "true" : "false");
     for (int s = 0; s < c->seeds; s++) {
         if (s) text_add(t, ",\n");
         add_run(c, &v->run[s], c->seed[s], t);

@@ -28,7 +28,6 @@ void page_roofline(const Comparison *c, Text *t);
 void page_curves(const Comparison *c, Text *t);
 /* compare_sweep.c: a figure; nothing without a sweep */
 void page_sweep(const Comparison *c, Text *t);
-bool compare_any_routes(const Comparison *c);
 void page_training(const Comparison *c, Text *t);
 
 #endif

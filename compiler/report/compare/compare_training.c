@@ -30,9 +30,9 @@ static double lowest_part(const TrainRun *r) {
 }
 
 /* Seconds of training until the first evaluation at 'loss' or below; NAN: never. */
-static double seconds_to(const TrainRun *r, double loss) {
+static double seconds_to(const Comparison *c, const Variant *v, const TrainRun *r, double loss) {
     for (int i = 0; i < parts_of(r); i++)
-        if (r->value[i] <= loss) return r->seconds[r->step[i] - 1];
+        if (r->value[i] <= loss) return compare_seconds(c, v, r, r->step[i]);
     return NAN;
 }
 
@@ -43,7 +43,7 @@ TrainingResult compare_trained(const Comparison *c, const Variant *v) {
     int n = c->seeds;
     for (int s = 0; s < n; s++) {
         const TrainRun *other = &c->variant->run[s];
-        double base = end_of(other), time = seconds_to(&v->run[s], lowest_part(other));
+        double base = end_of(other), time = seconds_to(c, v, &v->run[s], lowest_part(other));
         end[s] = end_of(&v->run[s]);
         difference[s] = end[s] - base;
         routed[s] = routed_of(&v->run[s]);
@@ -154,7 +154,7 @@ static void fill_bin(const Comparison *c, const Variant *v, Series which, Band *
         double value = mean_of(series_of(&v->run[s], which), from, to);
         b->mean[bin] += value / c->seeds;
         b->low[bin] = fmin(b->low[bin], value), b->high[bin] = fmax(b->high[bin], value);
-        b->seconds[bin] += v->run[s].seconds[to - 1] / c->seeds;
+        b->seconds[bin] += compare_seconds(c, v, &v->run[s], to) / c->seeds;
     }
 }
 

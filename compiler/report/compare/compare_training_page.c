@@ -5,12 +5,6 @@
 
 #include <math.h>
 
-bool compare_any_routes(const Comparison *c) {
-    for (int i = 0; i < c->n; i++)
-        if (c->variant[i].run->routed) return true;
-    return false;
-}
-
 static void add_result(const Comparison *c, int i, Text *t) {
     TrainingResult x = compare_trained(c, &c->variant[i]);
     text_add(t, "<tr><th scope=\"row\">");
@@ -48,12 +42,17 @@ static void add_results(const Comparison *c, Text *t) {
 }
 
 void page_training(const Comparison *c, Text *t) {
+    char note[640];
     if (!c->text) return;
-    page_heading(t, "Training",
-                 "Lines: training loss, a mean over seeds, with a band from the lowest seed to the "
-                 "highest. Dots: validation loss, some of its values; the difference has all. "
-                 "A seed gives initial weights and order of the data, the same for all variants; "
-                 "evaluations take no time here.");
+    print_text(note, sizeof note,
+               "Lines: training loss, a mean over seeds, with a band from the lowest seed to the "
+               "highest. Dots: validation loss, some of its values; the difference has all. "
+               "A seed gives initial weights and order of the data, the same for all variants; "
+               "evaluations take no time here, and %s.",
+               compare_times_measured(c)
+                   ? "a step takes what --measure found, in turns with the other variants"
+                   : "a step of more than four times the median takes the median");
+    page_heading(t, "Training", note);
     page_curves(c, t);
     add_results(c, t);
 }

@@ -32,9 +32,10 @@ typedef struct Timing {
 
 /* A training run: step i is [i - 1]. */
 typedef struct TrainRun {
-    double *loss, *seconds; /* [steps]: cross entropy; time since the start, evaluations left out */
-    int *step;              /* [evaluations] */
-    double *value;          /* [evaluations]: validation loss */
+    /* [steps]: cross entropy; time since the start, evaluations and pauses left out */
+    double *loss, *seconds;
+    int *step;     /* [evaluations] */
+    double *value; /* [evaluations]: validation loss */
     int evaluations, room;
     double first; /* validation loss before the first step, of weights that were given */
     bool has_first;
@@ -145,11 +146,11 @@ typedef struct RoleWork {
 
 enum { ROLE_NAME = 96 };
 
-typedef struct Role {
 /* Roles that differ; the last of these, which take less than a hundredth of the time together in
 ** each variant, unless all that differ do; and those that do the same work in all variants. */
 typedef enum RoleGroup { ROLE_LARGE, ROLE_SMALL, ROLE_SAME } RoleGroup;
 
+typedef struct Role {
     char name[ROLE_NAME];
     const char *family;
     RoleWork of[COMPARE_MOST];
@@ -184,6 +185,19 @@ int stats_needed(const Estimate *e);
 double stats_shown(const Estimate *e, int n);
 /* Does the interval hold 0? */
 bool stats_covers_zero(const Estimate *e);
+
+/* == compare_times.c: how long steps of runs took ========================= */
+
+/* A step that took more than four times the median of a whole run counts as the median.  false: no
+** memory */
+bool run_leave_out_pauses(TrainRun *r, int steps);
+/* Do routes of runs take shares of the tokens? */
+bool compare_any_routes(const Comparison *c);
+/* Are times of training those of steps that were measured in turns?  Runs of other days or of a
+** busy machine say little of which variant is faster.  Not where routes change what a step does. */
+bool compare_times_measured(const Comparison *c);
+/* Of training until the end of a step, as measured if they are, else as in the run's log. */
+double compare_seconds(const Comparison *c, const Variant *v, const TrainRun *r, int step);
 
 /* == compare_training.c: what runs came to ================================ */
 
