@@ -122,12 +122,17 @@ static const char *kernels_note(const Comparison *c) {
           "first. Row kernels are gathered by where in the model they work.";
 }
 
+static int count_of(const Role *role, int n, RoleGroup group) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += role[i].group == group;
+    return count;
+}
+
 /* what: of one kind of kernels, and of several */
 static void add_folded(const Comparison *c, const Role *role, int n, RoleGroup group,
                        const char *const what[2], Text *t) {
-    int some = 0;
-    for (int i = 0; i < n; i++)
-        some += role[i].group == group;
+    int some = count_of(role, n, group);
     if (!some) return;
     text_add(t, "<details><summary>%d kind%s of kernels %s</summary>\n", some, some > 1 ? "s" : "",
              what[some > 1]);
@@ -147,7 +152,7 @@ static const char *const same[] = { "does the same work in all variants",
                          };
 
 void page_kernels(const Comparison *c, Text *t) {
-    int n, differ = 0;
+    int n;
     Role *role = compare_roles(c, &n);
     page_heading(t, "Kernels", kernels_note(c));
     if (!role) {
@@ -155,9 +160,7 @@ void page_kernels(const Comparison *c, Text *t) {
         return;
     }
     compare_roles_sort(c, role, n);
-    for (int i = 0; i < n; i++)
-        differ += role[i].group == ROLE_LARGE;
-    if (differ) add_table(c, role, n, ROLE_LARGE, "Kernels that differ", t);
+    if (count_of(role, n, ROLE_LARGE)) add_table(c, role, n, ROLE_LARGE, "Kernels that differ", t);
     add_folded(c, role, n, ROLE_SMALL, c->rounds ? measured : predicted, t);
     add_folded(c, role, n, ROLE_SAME, same, t);
     free(role);
