@@ -146,6 +146,7 @@ static void verdict_is(void **state, double slower, double better, const char *t
 static void what_is_not_detected_is_said(void **state) {
     verdict_is(state, 0, 0, "; as fast per step (could be -1.2 % to +",
                ": loss not distinguishable from m ");
+    verdict_is(state, 0, 0, " 3 seeds show differences of ", " (four times in five).\n");
     verdict_is(
         state, 0.5, 0.6, "; a step takes 51 % longer (+4",
         "'s by 0.6 (0.6 to 0.6 with 3 seeds), whose lowest it reached after 242 s of training, ");
@@ -162,6 +163,8 @@ static void what_is_not_detected_has_no_number(void **state) {
         char *text = comparison_written(&c, compare_text, NULL),
              *page = comparison_written(&c, compare_html, NULL);
         assert_int_equal(strstr(text, "time to the baseline's lowest") != NULL, better);
+        assert_int_equal(strstr(page, "time to the baseline's lowest") != NULL, better);
+        assert_int_equal(strstr(text, "seeds show differences of ") != NULL, !better);
         assert_int_equal(strstr(page, "not reached") != NULL, false);
         for (int i = 0; i < compare_nmetric; i++) {
             char to[32];

@@ -47,8 +47,8 @@ const Metric compare_metrics[] = {
       flops_forward },
     { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, SAMPLED_NOT,
       flops_training },
-    { "row_arithmetic_per_token_training", "arithmetic of row kernels, as FLOPs, training",
-      UNIT_COUNT, SAMPLED_NOT, row_arithmetic },
+    { "row_arithmetic_per_token_training", "row kernels as FLOPs, training", UNIT_COUNT,
+      SAMPLED_NOT, row_arithmetic },
     { "predicted_step_seconds", "training step, predicted", UNIT_SECONDS, SAMPLED_NOT,
       predicted_seconds },
     { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, SAMPLED_NOT,
@@ -153,7 +153,9 @@ static void add_rest(const Comparison *c, const Variant *v, Text *t) {
                  own == base ? "equal" : compare_difference(words, own, base));
     }
     text_add(t, ".");
-    if (c->text) compare_routed_words(c, v, t);
+    if (!c->text) return;
+    compare_seeds_words(c, v, t);
+    compare_routed_words(c, v, t);
 }
 
 void compare_answer(const Comparison *c, const Variant *v, Text *first, Text *rest) {

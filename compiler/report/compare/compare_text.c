@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 4, LABEL = 36, NUMBER = 12, DIFFERENCE = 10 };
+enum { COLUMNS = 3, LABEL = 36, NUMBER = 12, DIFFERENCE = 10 };
 
 /* Columns from..to, of COLUMNS at most. */
 typedef struct ColumnBlock {
@@ -20,10 +20,11 @@ typedef struct ColumnBlock {
 
 static void add_variants(const Comparison *c, Text *t) {
     for (int i = 0; i < c->n; i++) {
-        const Model *m = c->variant[i].report->model;
+        const Variant *v = &c->variant[i];
+        const Model *m = v->report->model;
         char file[256];
         text_escape(file, sizeof file, m->file, strlen(m->file));
-        text_add(t, "%3d  %s, from %s, residual %s%s\n", i + 1, m->name, file, m->mixer,
+        text_add(t, "%3d  %s, from %s, residual %s%s\n", i + 1, v->label, file, m->mixer,
                  i ? "" : " (baseline)");
     }
 }
@@ -32,10 +33,9 @@ static void add_variants(const Comparison *c, Text *t) {
 static void add_heads(const ColumnBlock *b, const char *title) {
     text_add(b->t, "\n%-*s", LABEL, title);
     for (int i = b->from; i < b->to; i++) {
-        char head[32];
-        int width = i ? NUMBER + DIFFERENCE : NUMBER;
-        print_text(head, sizeof head, "%d %s", i + 1, b->c->variant[i].report->model->name);
-        text_add(b->t, " %*.*s", width - 1, width - 1, head);
+        char head[NUMBER + DIFFERENCE];
+        print_text(head, sizeof head, "%d %s", i + 1, b->c->variant[i].label);
+        text_add(b->t, " %*s", NUMBER + DIFFERENCE - 1, head);
     }
     text_add(b->t, "\n");
 }
@@ -43,7 +43,7 @@ static void add_heads(const ColumnBlock *b, const char *title) {
 static void add_pair(const ColumnBlock *b, int i, Unit unit, double value, const char *difference) {
     char number[32];
     text_add(b->t, "%*s", NUMBER, compare_number(number, unit, value));
-    if (i) text_add(b->t, "%*s", DIFFERENCE, difference);
+    text_add(b->t, "%*s", DIFFERENCE, i ? difference : "");
 }
 
 static void add_cell(const ColumnBlock *b, int i, Unit unit, double value, double base) {

@@ -119,6 +119,14 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     add_match(c, &x, &base, t);
 }
 
+void compare_seeds_words(const Comparison *c, const Variant *v, Text *t) {
+    TrainingResult x = compare_trained(c, v);
+    if (!x.difference.known || !stats_covers_zero(&x.difference)) return;
+    text_add(t, " %d seeds show differences of %.2g and more", c->seeds, x.shown);
+    if (x.needed) text_add(t, ", %d would show %.2g", x.needed, fabs(x.difference.mean));
+    text_add(t, " (four times in five).");
+}
+
 void compare_routed_words(const Comparison *c, const Variant *v, Text *t) {
     TrainingResult x = compare_trained(c, v), base = compare_trained(c, c->variant);
     bool own = isfinite(x.routed.mean), other = isfinite(base.routed.mean);

@@ -5,6 +5,14 @@
 
 #include <math.h>
 
+static void add_match(const Comparison *c, int i, const TrainingResult *x, Text *t) {
+    if (!compare_loss_differs(c, &c->variant[i])) text_add(t, "<td>-</td>");
+    else if (x->matched)
+        text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td>", x->seconds.mean, x->matched,
+                 c->seeds);
+    else text_add(t, "<td>not reached</td>");
+}
+
 static void add_result(const Comparison *c, int i, Text *t) {
     TrainingResult x = compare_trained(c, &c->variant[i]);
     text_add(t, "<tr><th scope=\"row\">");
@@ -17,11 +25,7 @@ static void add_result(const Comparison *c, int i, Text *t) {
         text_add(t, "<td>%+.4f <small>%+.4f to %+.4f%s</small></td>", x.difference.mean,
                  x.difference.low, x.difference.high,
                  stats_covers_zero(&x.difference) ? ": no difference detected" : "");
-    if (!compare_loss_differs(c, &c->variant[i])) text_add(t, "<td>-</td>");
-    else if (x.matched)
-        text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td>", x.seconds.mean, x.matched,
-                 c->seeds);
-    else text_add(t, "<td>not reached</td>");
+    if (compare_loss_differs(c, c->variant)) add_match(c, i, &x, t);
     if (isfinite(x.routed.mean)) text_add(t, "<td>%.1f %%</td>", 100 * x.routed.mean);
     else if (compare_any_routes(c)) text_add(t, "<td>-</td>");
     text_add(t, "</tr>\n");
@@ -33,8 +37,9 @@ static void add_results(const Comparison *c, Text *t) {
         t,
         "<thead><tr><th scope=\"col\"></th><th scope=\"col\">validation loss at the end</th><th "
         "scope=\"col\">deviation over seeds</th>"
-        "<th scope=\"col\">paired difference, 95 %% interval</th><th scope=\"col\">time to "
-        "the baseline's lowest</th>%s</tr></thead><tbody>\n",
+        "<th scope=\"col\">paired difference, 95 %% interval</th>%s%s</tr></thead><tbody>\n",
+        compare_loss_differs(c, c->variant) ? "<th scope=\"col\">time to the baseline's lowest</th>"
+                                            : "",
         compare_any_routes(c) ? "<th scope=\"col\">tokens that routes take at the end</th>" : "");
     for (int i = 0; i < c->n; i++)
         add_result(c, i, t);

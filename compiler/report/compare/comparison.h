@@ -220,9 +220,11 @@ typedef struct TrainingResult {
 TrainingResult compare_trained(const Comparison *c, const Variant *v);
 /* Is a difference of its loss detected? Of the baseline: is one of any variant's? */
 bool compare_loss_differs(const Comparison *c, const Variant *v);
-/* How the loss compares, in a clause; where routes were trained, a sentence on what they took. */
+/* How the loss compares, in a clause. */
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
-
+/* A sentence each: where no difference is detected, what these seeds could detect, and how many
+** would detect it; where routes were trained, what they took. */
+void compare_seeds_words(const Comparison *c, const Variant *v, Text *t);
 void compare_routed_words(const Comparison *c, const Variant *v, Text *t);
 
 /* FLOPs per token of a training step, with the final shares of the routes; NAN: no memory. */
