@@ -306,8 +306,25 @@ static void intervals_are_those_of_student(void **state) {
     assert_true(stats_median(x, 5) == 6 && stats_median(x, 4) == 5.5 && isnan(stats_median(x, 0)));
 }
 
+/* Winsorized deviation 0.0173205; t(4) = 2.7764 */
+static void a_round_in_which_others_worked_does_not_count(void **state) {
+    (void)state;
+    static const double logs[] = { 0.01, -0.02, 0.03, 0, 2, 0.02, -0.01 };
+    double x[7], base[7];
+    for (int i = 0; i < 7; i++)
+        base[i] = 3 + i, x[i] = base[i] * exp(logs[i]);
+    Estimate e = stats_ratio(x, base, 7);
+    assert_true(e.known && fabs(e.mean - expm1(0.01)) < 1e-9
+                && fabs(e.deviation - 0.0173205) < 1e-6);
+    assert_true(fabs(e.low - expm1(0.01 - 0.0254466)) < 1e-6);
+    assert_true(fabs(e.high - expm1(0.01 + 0.0254466)) < 1e-6);
+    e = stats_ratio(x, base, 6); /* too few: all count */
+    assert_true(fabs(e.mean - expm1(2.04 / 6)) < 1e-9);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_round_in_which_others_worked_does_not_count),
         cmocka_unit_test_setup_teardown(shares_of_routes_are_counted, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(shares_of_routes_are_shown, scratch_setup,

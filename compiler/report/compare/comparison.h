@@ -175,7 +175,8 @@ double stats_median(const double *x, int n); /* NAN: none */
 /* What a share of the values is at most, 0 to 1; NAN: none. */
 double stats_quantile(const double *x, int n, double share);
 Estimate stats_mean(const double *x, int n); /* Student's t */
-/* x[i] against base[i]: the mean of log ratios, given back as ratio - 1. */
+/* x[i] against base[i], times: the mean of log ratios, given back as ratio - 1. From seven on, a
+** fifth at each end does not count: what else the machine did then. */
 Estimate stats_ratio(const double *x, const double *base, int n);
 /* How many values would show a difference as large as this one, in four of five times, if they
 ** deviate as these do; 0: not known, or more than a million. */
