@@ -115,9 +115,9 @@ static const char *kernels_note(const Comparison *c) {
     return c->rounds
         ? "A token of a training step, all calls together, what takes most of the time first. Row "
           "kernels are gathered by where in the model they work. Times are medians of rounds, "
-          "\xc2\xb1 half of what lies between the least and the most; grey and "
-          "\xe2\x89\x88: no difference to the baseline was detected. In cache: faster than "
-          "memory, of which it needs none."
+          "\xc2\xb1 half of what the middle eight tenths of them span; grey and "
+          "\xe2\x89\x88: no difference to the baseline was detected; kernels that do the same "
+          "work have none. In cache: faster than memory, of which it needs none."
         : "A token of a training step, all calls together, what should take most of the time "
           "first. Row kernels are gathered by where in the model they work.";
 }

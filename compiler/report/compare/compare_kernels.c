@@ -60,11 +60,25 @@ static bool role_rounds(const Comparison *c, const Role *r, int variant, double 
     return works;
 }
 
+/* Of the middle eight tenths of the rounds: one in which others worked would tell nothing else. */
 static double spread_of(const double *x, int n, double middle) {
-    double least = x[0], most = x[0];
-    for (int i = 1; i < n; i++)
-        least = fmin(least, x[i]), most = fmax(most, x[i]);
-    return middle > 0 ? (most - least) / 2 / middle : NAN;
+    double span = stats_quantile(x, n, 0.9) - stats_quantile(x, n, 0.1);
+    return middle > 0 ? span / 2 / middle : NAN;
+}
+
+static bool same_work(const RoleWork *a, const RoleWork *b) {
+    if (a->kernels != b->kernels) return false;
+    for (int i = 0; i < WORKS; i++)
+        if (a->work[i].calls != b->work[i].calls || a->work[i].flops != b->work[i].flops
+            || a->work[i].bytes != b->work[i].bytes)
+            return false;
+    return true;
+}
+
+/* By the same code: only noise could differ. */
+static bool same_code(const Comparison *c, const Role *r, int variant) {
+    const char *own = c->variant[variant].blas, *base = c->variant->blas;
+    return same_work(&r->of[variant], &r->of[0]) && !strcmp(own ? own : "", base ? base : "");
 }
 
 static void time_role(const Comparison *c, Role *r, double *base, double *own) {
@@ -74,7 +88,7 @@ static void time_role(const Comparison *c, Role *r, double *base, double *own) {
         if (!role_rounds(c, r, i, own)) continue;
         w->seconds = stats_median(own, c->rounds);
         w->spread = spread_of(own, c->rounds, w->seconds);
-        if (i && both) w->slower = stats_ratio(own, base, c->rounds);
+        if (i && both && !same_code(c, r, i)) w->slower = stats_ratio(own, base, c->rounds);
     }
 }
 
@@ -130,15 +144,6 @@ static double role_seconds(const Comparison *c, const Role *r) {
 static int by_seconds(const void *a, const void *b) {
     const Role *x = a, *y = b;
     return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
-}
-
-static bool same_work(const RoleWork *a, const RoleWork *b) {
-    if (a->kernels != b->kernels) return false;
-    for (int i = 0; i < WORKS; i++)
-        if (a->work[i].calls != b->work[i].calls || a->work[i].flops != b->work[i].flops
-            || a->work[i].bytes != b->work[i].bytes)
-            return false;
-    return true;
 }
 
 bool role_differs(const Comparison *c, const Role *r) {

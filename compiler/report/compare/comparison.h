@@ -101,7 +101,7 @@ void compare_name(Comparison *c);
 
 /* == compare_numbers.c ==================================================== */
 
-typedef enum Unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_LOSS } Unit;
+typedef enum Unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_LOSS, UNIT_RATE } Unit;
 
 /* What a difference has to exceed to be told: nothing, the noise of times, that of seeds; or it is
 ** no difference that anybody asks for. */
