@@ -20,11 +20,12 @@ typedef struct Map {
     Error error;       /* why there is none */
 } Map;
 
-static double largest(const Mixing *x) {
-    double most = 0;
+/* Sizes of the weights that are not zero; returns how many. */
+static int sizes(const Mixing *x, double *to) {
+    int n = 0;
     for (int i = 0; x && i < x->size * x->size; i++)
-        most = fmax(most, fabs(x->mean[i]));
-    return most;
+        if (x->mean[i] != 0) to[n++] = fabs(x->mean[i]);
+    return n;
 }
 
 /* false: no memory */
@@ -113,23 +114,38 @@ static void add_variant(const Comparison *c, const Variant *v, const Map *m, dou
 static void add_note(const Comparison *c, Text *t) {
     char note[1024];
     print_text(note, sizeof note,
-               "%s Tokens are %s. One colour scale for all, up to the largest weight of initial%s "
-               "models.",
+               "%s Tokens are %s. One colour scale for all; what is beyond it has the strongest "
+               "colour.",
                depth_map_note,
                c->mixing ? "random sources, and those of the validation text where it was trained"
-                         : "random sources",
-               c->mixing ? " and trained" : "");
+                         : "random sources");
     page_heading(t, "Depth mixing", note);
+}
+
+/* A few weights of one variant, ten times the others', would leave all others pale. */
+static double colour_scale(const Comparison *c, const Map *map, Text *t) {
+    size_t cells = 1;
+    int n = 0;
+    for (int i = 0; i < c->n; i++)
+        if (map[i].initial)
+            cells += 2 * (size_t)map[i].initial->size * (size_t)map[i].initial->size;
+    double *x = malloc(cells * sizeof *x);
+    for (int i = 0; x && i < c->n; i++) {
+        n += sizes(map[i].initial, x + n);
+        if (map[i].initial) n += sizes(c->variant[i].trained, x + n);
+    }
+    double most = stats_quantile(x, n, 1), usual = stats_quantile(x, n, 0.95);
+    if (!x) t->failed = true;
+    free(x);
+    return !n ? 1 : most > 2 * usual ? usual : most;
 }
 
 void page_mixing(const Comparison *c, Text *t) {
     Map *map = calloc((size_t)c->n, sizeof *map);
-    double scale = 1e-9;
     if (!map) t->failed = true;
-    for (int i = 0; map && i < c->n; i++) {
+    for (int i = 0; map && i < c->n; i++)
         if (!open_map(&c->variant[i], &map[i])) t->failed = true;
-        scale = fmax(scale, fmax(largest(map[i].initial), largest(c->variant[i].trained)));
-    }
+    double scale = map ? colour_scale(c, map, t) : 1;
     add_note(c, t);
     text_add(t, "<figure class=\"scale\">");
     chart_scale(scale, true, t);
