@@ -97,6 +97,16 @@ until step=$(tail -n 1 $half/*.jsonl | grep -o '"step": [0-9]*' | tr -dc 0-9) &&
 done
 [ "$step" -gt 0 ] && [ "$step" -lt $steps ] || fail "expected it killed before step $steps"
 cp $half/*.jsonl cut.jsonl
+
+# Told to stop, it says how to go on.
+(exec "$strata" compare plain.lua blocks.lua --train text --threads 1 --json \
+    --steps $steps --seeds 4 --keep $half >out 2>err) &
+child=$!
+while kill -0 $child 2>/dev/null && ! grep -q '^training plain' err 2>/dev/null; do sleep 0.2; done
+kill -TERM $child
+wait $child && fail "expected a status of a signal"
+grep -q 'stopped by signal 15; the same command goes on where it was$' err ||
+    fail "expected how to go on: $(tail -n 1 err)"
 compare --steps $steps --seeds 4 --keep $half >out 2>err || fail "cannot go on: $(cat err)"
 [ "$(head -n 3 cut.jsonl)" = "$(head -n 3 $half/plain-4-*.jsonl)" ] ||
     fail "expected it to go on after step $step, found it begun anew"

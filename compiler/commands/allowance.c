@@ -146,6 +146,12 @@ static bool lacked_stack(const Allowance *a, int number) {
         && !*a->notes->step.what;
 }
 
+static int stopped(const Allowance *a, int number, Error *e) {
+    if (!*a->notes->stopped) return process_stopped(number, e);
+    return error_set(e, 128 + number, "strata: stopped by signal %d; %s", number,
+                     a->notes->stopped);
+}
+
 static int killed(const Allowance *a, const Ended *x, int number, const char *line, Error *e) {
     char at[160];
     rlim_t hard = a->cpu_before.rlim_max;
@@ -158,7 +164,7 @@ static int killed(const Allowance *a, const Ended *x, int number, const char *li
                          "%s: expected to compile it, found the compiler killed by the system, "
                          "which does so where memory runs out, or by somebody: %s",
                          a->notes->spec, step_text(a, at));
-    if (!is_own(number)) return process_stopped(number, e);
+    if (!is_own(number)) return stopped(a, number, e);
     error_set(e, STATUS_INTERNAL, "%s: internal error: signal %d: %s", a->notes->spec, number,
               step_text(a, at));
     process_said(x->words, e);
@@ -267,7 +273,7 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
     if (child < 0)
         status = error_set(e, errno == ENOMEM ? STATUS_LIMIT : STATUS_IO,
                            "strata: expected to start a process, found: %s", strerror(errno));
-    else if (stop) status = process_stopped(stop, e);
+    else if (stop) status = stopped(a, stop, e);
     else status = ended(a, &x, told, e);
     if (outermost) clean(a);
     if (x.words >= 0) close(x.words);

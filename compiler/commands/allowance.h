@@ -23,6 +23,7 @@ typedef struct SharedNotes {
     StepNote step;
     char folder[FOLDERS_AT_ONCE][256]; /* of temporary files; "": none */
     char program[PATH_MAX];            /* that strata run is to start */
+    char stopped[128];                 /* what a signal that stops it leaves, for its user; "" */
 } SharedNotes;
 
 typedef struct Allowance {

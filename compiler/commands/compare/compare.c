@@ -231,6 +231,10 @@ int command_compare(const Options *given, Allowance *a, Error *e) {
     ask(&o, &c);
     if (!status) compare_look_around(&c, &o.data, &o.val);
     if (!status) status = plan(&o, &c, a, e);
+    if (o.data.words)
+        print_text(a->notes->stopped, sizeof a->notes->stopped, "%s",
+                   o.keep ? "the same command goes on where it was"
+                          : "nothing of it is kept, as with '--keep DIR' it would be");
     if (!status) status = run_programs(&o, &c, a, e);
     allowance_spec(a, "strata compare");
     step_note(allowance_step(a), 0, "what is shown of it");
