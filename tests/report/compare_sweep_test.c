@@ -41,7 +41,37 @@ static void rates_are_drawn(void **state) {
     assert_int_equal(times_in(page, "r=\"7\""), 2);
     assert_non_null(strstr(page, "own, rate 0.03: 2.6000</title></circle>"));
     assert_non_null(strstr(page, "plain, rate 1000: 90.0000</title></path>"));
+    assert_int_equal(times_in(page, "</td><td>0.003</td></tr>"), 2); /* beside the specs */
     free(page);
+    compare_free(&c);
+}
+
+/* The rates that were taken, and that a best one at an end of the sweep asks for another. */
+static void rates_are_told(void **state) {
+    static const double rate[] = { 3e-3, 1e-3, 0.03 }, lost[] = { 2.5, 2.75, 2.6 };
+    Comparison c = small_comparison(state, 3, 2);
+    add_training(&c, 0.6);
+    strcpy(c.variant[0].label, "plain"), strcpy(c.variant[1].label, "own");
+    c.rates = 3;
+    memcpy(c.rate, rate, sizeof rate);
+    for (int i = 0; i < c.n; i++)
+        memcpy(c.variant[i].swept, lost, sizeof lost), c.variant[i].lr = 3e-3;
+    char *text = comparison_written(&c, compare_text, NULL), *row = strstr(text, "learning rate");
+    assert_non_null(row);
+    assert_true(strstr(row, " 0.003") < strchr(row, '\n'));
+    assert_null(strstr(text, "may be better"));
+    free(text);
+    c.variant[0].lr = 0.03, c.variant[1].lr = 1e-3;
+    text = comparison_written(&c, compare_text, NULL);
+    assert_int_equal(times_in(text,
+                              " plain's best rate, 0.03, is the highest of the sweep: a "
+                              "higher one may be better."),
+                     1);
+    assert_int_equal(times_in(text,
+                              " own's best rate, 0.001, is the lowest of the sweep: a lower "
+                              "one may be better."),
+                     1);
+    free(text);
     compare_free(&c);
 }
 
@@ -134,6 +164,7 @@ static void kernels_that_take_little_are_folded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rates_are_drawn, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(rates_are_told, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(kernels_are_in_the_order_of_their_times, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(kernels_that_take_little_are_folded, scratch_setup,

@@ -141,6 +141,7 @@ static void columns_hold_all_variants(void **state) {
     strcpy(c.variant[1].label, "m (lr=1)");
     char *text = comparison_written(&c, compare_text, NULL), *at = text;
     assert_non_null(strstr(text, "\n  2  m (lr=1), from "));
+    assert_int_equal(strncmp(text, "m (lr=1): ", 10), 0); /* the answer first */
     assert_int_equal(page_count(text, " 2 m (lr=1)"), 2); /* numbers and kernels */
     int blocks = 0;
     for (; (at = strstr(at, "\nparameters ")); at++)

@@ -104,7 +104,8 @@ static void add_specs(const Comparison *c, Text *t) {
     page_table(t, "Specs");
     text_add(t,
              "<thead><tr><th class=\"word\">variant</th><th class=\"word\">spec</th><th "
-             "class=\"word\">hash</th><th class=\"word\">options</th></tr></thead><tbody>\n");
+             "class=\"word\">hash</th><th class=\"word\">options</th>%s</tr></thead><tbody>\n",
+             c->rates ? "<th>rate, of the sweep</th>" : "");
     for (int i = 0; i < c->n; i++) {
         const Model *m = c->variant[i].report->model;
         text_add(t, "<tr><th scope=\"row\">");
@@ -113,7 +114,9 @@ static void add_specs(const Comparison *c, Text *t) {
         svg_escaped(t, m->file);
         text_add(t, "</td><td class=\"word\">%016" PRIx64 "</td><td class=\"word\">", m->hash);
         add_options(m, t);
-        text_add(t, "</td></tr>\n");
+        text_add(t, "</td>");
+        if (c->rates) text_add(t, "<td>%.6g</td>", c->variant[i].lr);
+        text_add(t, "</tr>\n");
     }
     page_table_end(t);
 }

@@ -35,6 +35,7 @@ METRIC(compile_seconds, v->compile_seconds)
 METRIC(step_seconds, c->rounds ? stats_median(v->timing.seconds, c->rounds) : NAN)
 METRIC(tokens_per_second, c->rounds ? v->timing.tokens / step_seconds(c, v) : NAN)
 METRIC(memory_peak, c->rounds ? v->timing.memory : NAN)
+METRIC(swept_rate, c->rates ? v->lr : NAN)
 METRIC(first_loss, c->text ? compare_trained(c, v).first.mean : NAN)
 METRIC(end_loss, c->text ? compare_trained(c, v).end.mean : NAN)
 METRIC(end_deviation, c->text && c->seeds > 1 ? compare_trained(c, v).end.deviation : NAN)
@@ -67,6 +68,7 @@ const Metric compare_metrics[] = {
     { "tokens_per_second", "tokens per second, training", UNIT_COUNT, SAMPLED_TIME,
       tokens_per_second },
     { "memory_peak", "peak memory, measured", UNIT_BYTES, SAMPLED_NOT, memory_peak },
+    { "swept_rate", "learning rate, best of the sweep", UNIT_RATE, SAMPLED_SPREAD, swept_rate },
     { "validation_loss_before", "validation loss before training", UNIT_LOSS, SAMPLED_NOT,
       first_loss },
     { "best_validation_loss", "validation loss at the end", UNIT_LOSS, SAMPLED_LOSS, end_loss },
@@ -155,6 +157,7 @@ static void add_rest(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, ".");
     if (!c->text) return;
     compare_seeds_words(c, v, t);
+    compare_swept_words(c, v, t);
     compare_routed_words(c, v, t);
 }
 

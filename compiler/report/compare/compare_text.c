@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A comparison for a terminal: the variants, the table, kernels that differ, and the
-** verdict.  Variants are columns, a few at a time so that lines stay readable.
+** A comparison for a terminal: the verdict, the variants, the table, and kernels that
+** differ.  Variants are columns, a few at a time so that lines stay readable.
 */
 #include "escape.h"
 #include "comparison.h"
@@ -110,6 +110,9 @@ void compare_text(const Comparison *c, Text *t) {
     compare_load_warning(c, warning);
     if (!role) t->failed = true;
     else compare_roles_sort(c, role, n);
+    compare_verdict(c, t);
+    if (*warning) text_add(t, "%s\n", warning);
+    text_add(t, "\n");
     add_variants(c, t);
     for (int from = 0; role && from < c->n; from += COLUMNS) {
         ColumnBlock b = { c, from, from + COLUMNS < c->n ? from + COLUMNS : c->n, t };
@@ -120,9 +123,6 @@ void compare_text(const Comparison *c, Text *t) {
         add_roles(&b, role, n);
     }
     if (c->rounds || c->text) text_add(t, "\n~ no difference detected\n");
-    if (*warning) text_add(t, "%s\n", warning);
-    text_add(t, "\n");
-    if (*compare_routes_note(c)) text_add(t, "%s\n\n", compare_routes_note(c));
-    compare_verdict(c, t);
+    if (*compare_routes_note(c)) text_add(t, "\n%s\n", compare_routes_note(c));
     free(role);
 }

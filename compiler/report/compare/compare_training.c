@@ -119,12 +119,37 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     add_match(c, &x, &base, t);
 }
 
+/* Nobody trains from more. */
+enum { SEEDS_TOLD = 1000 };
+
 void compare_seeds_words(const Comparison *c, const Variant *v, Text *t) {
     TrainingResult x = compare_trained(c, v);
     if (!x.difference.known || !stats_covers_zero(&x.difference)) return;
     text_add(t, " %d seeds show differences of %.2g and more", c->seeds, x.shown);
-    if (x.needed) text_add(t, ", %d would show %.2g", x.needed, fabs(x.difference.mean));
+    if (x.needed && x.needed <= SEEDS_TOLD)
+        text_add(t, ", %d would show %.2g", x.needed, fabs(x.difference.mean));
     text_add(t, " (four times in five).");
+}
+
+/* -1: its rate was the lowest of some, 1: the highest. */
+static int end_of_sweep(const Comparison *c, const Variant *v) {
+    bool lowest = true, highest = true;
+    for (int k = 0; k < c->rates; k++) {
+        if (c->rate[k] < v->lr) lowest = false;
+        if (c->rate[k] > v->lr) highest = false;
+    }
+    return lowest == highest ? 0 : lowest ? -1 : 1;
+}
+
+void compare_swept_words(const Comparison *c, const Variant *v, Text *t) {
+    const Variant *both[] = { c->variant, v };
+    for (int i = v == c->variant + 1 ? 0 : 1; i < 2; i++) { /* the baseline's once */
+        int end = end_of_sweep(c, both[i]);
+        if (end)
+            text_add(t, " %s's best rate, %.6g, is the %s of the sweep: a %s one may be better.",
+                     both[i]->label, both[i]->lr, end < 0 ? "lowest" : "highest",
+                     end < 0 ? "lower" : "higher");
+    }
 }
 
 void compare_routed_words(const Comparison *c, const Variant *v, Text *t) {

@@ -140,7 +140,7 @@ typedef struct RoleWork {
     int kernels; /* 0: the variant has none */
     Work work[WORKS];
     double seconds;  /* a training step, median of rounds; NAN: not measured */
-    double spread;   /* half of what lies between the least and the most round, of that */
+    double spread;   /* half of what the middle eight tenths of the rounds span, of that */
     Estimate slower; /* than the baseline's, paired by rounds: ratio - 1; where both have it */
 } RoleWork;
 
@@ -224,8 +224,10 @@ bool compare_loss_differs(const Comparison *c, const Variant *v);
 /* How the loss compares, in a clause. */
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
 /* A sentence each: where no difference is detected, what these seeds could detect, and how many
-** would detect it; where routes were trained, what they took. */
+** would detect it; where a sweep's first or last rate was the best, that it was; where routes were
+** trained, what they took. */
 void compare_seeds_words(const Comparison *c, const Variant *v, Text *t);
+void compare_swept_words(const Comparison *c, const Variant *v, Text *t);
 void compare_routed_words(const Comparison *c, const Variant *v, Text *t);
 
 /* FLOPs per token of a training step, with the final shares of the routes; NAN: no memory. */
