@@ -70,9 +70,18 @@ static int read_weights(const Program *p, Session *s, const Safetensors *f, Toke
     return status || !tokenizer ? status : program_tokenizer_load(p, f, tokenizer, e);
 }
 
-static bool is_beside(const char *path) {
+/* The best that the newest tells of, not one that another run left there. */
+static bool is_beside(const char *path, const Checkpoint *newest) {
     char best[4096];
-    return print_text(best, sizeof best, "%s.best", path) < (int)sizeof best && !access(best, F_OK);
+    Safetensors f = { 0 };
+    Checkpoint c;
+    Error ignored = { 0 };
+    if (print_text(best, sizeof best, "%s.best", path) >= (int)sizeof best) return false;
+    if (safetensors_open(&f, best, &ignored)) return false;
+    bool is = checkpoint_about(&f, &c) && !strcmp(c.run, newest->run)
+        && c.step == newest->best_step;
+    safetensors_close(&f);
+    return is;
 }
 
 /* The newest names the best, which lies beside it. */
@@ -85,7 +94,7 @@ static void tell_about(const char *path, const Safetensors *f, char about[ABOUT_
     if (!c.has_best) return;
     if (c.best_step == c.step)
         print_text(to, room, ", the best by validation (%.4f)", c.best_val_loss);
-    else if (is_beside(path))
+    else if (is_beside(path, &c))
         print_text(to, room, "; the best by validation is step %lld (%.4f), in %s.best",
                    (long long)c.best_step, c.best_val_loss, path);
 }

@@ -86,6 +86,12 @@ static Checkpoint about(const char *name) {
     return c;
 }
 
+static bool is_there(const char *name) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
+    return !access(path, F_OK);
+}
+
 /* B1: no second run destroys what a first one made. */
 static void another_run_is_left_alone(void **state) {
     (void)state;
@@ -105,6 +111,9 @@ static void another_run_is_left_alone(void **state) {
         { "train --data text --out bare", "bare holds weights that do not say of which run" },
         { "train --data text --out only", "only.prev holds step 2 of another run" },
         { "train --data text --val more --out best", "best.best holds step " },
+        { "train --data text --out best", "best.best holds step " },
+        { "train --data text --val more --no-best --out best", "best.best holds step " },
+        { "train --data text --out none", "none.prev holds step 2 of another run" },
     };
     TensorList none = { 0 };
     char path[300];
@@ -112,7 +121,9 @@ static void another_run_is_left_alone(void **state) {
     assert_int_equal(safetensors_write(path, &none, NULL, 0, 0, NULL), 0);
     run(0, 0, "train --data text --steps 30");
     run(0, 0, "train --data text --steps 2 --save-every 1 --out other --seed 8");
-    folder_shell(&folder, "cp mock.safetensors kept; cp other only.prev");
+    folder_shell(&folder,
+                 "cp mock.safetensors kept; cp other only.prev; "
+                 "cp other none.prev; : >none");
     run(0, 0, "train --data text --val more --steps 3 --seed 8 --out best");
     folder_shell(&folder, "rm best");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -129,12 +140,51 @@ static void the_same_run_and_what_is_asked_for(void **state) {
     run(0, 2, "train --data text --overwrite --resume");
     run(0, 0, "train --data text --steps 2 --seed 9 --overwrite");
     assert_int_equal(about("mock.safetensors").seed, 9);
-    assert_true(folder_same(&folder, "kept", "mock.safetensors.prev"));
+    assert_false(is_there("mock.safetensors.prev"));
     /* untrained weights are nobody's work, an empty file is nothing */
     run(0, 0, "train --data text --steps 0 --out begun");
     run(0, 0, "train --data text --steps 2 --seed 3 --out begun");
     folder_write(&folder, "empty", "", 0);
     run(0, 0, "train --data text --steps 2 --out empty");
+}
+
+/* --overwrite takes the best and the one before of the run that goes, no earlier than with the
+** first checkpoint. */
+static void overwriting_leaves_nothing_behind(void **state) {
+    (void)state;
+    static const char first[] =
+        "train --data text --val more --steps 6 --eval-every 2 --save-every 2 "
+        "--out o";
+    run(0, 0, first);
+    folder_shell(&folder, "cp o o.kept; cp o.best o.best.kept; cp o.prev o.prev.kept");
+    run(0, 0, first); /* the same again */
+    assert_true(folder_same(&folder, "o.best", "o.best.kept"));
+    assert_true(folder_same(&folder, "o.prev", "o.prev.kept"));
+    run(0, 1, "train --data text --steps 3 --out o --overwrite --log nowhere/log");
+    assert_true(folder_same(&folder, "o", "o.kept")
+                && folder_same(&folder, "o.best", "o.best.kept"));
+    run(0, 0, "train --data text --steps 3 --save-every 2 --out o --overwrite");
+    says("o.best: removed with the run that was replaced\n", ran.out);
+    assert_false(is_there("o.best"));
+    assert_int_equal(about("o.prev").step, 2);
+    assert_string_equal(about("o.prev").run, about("o").run);
+    run(0, 0, "train --data text --steps 2 --out o --overwrite");
+    assert_false(strstr(ran.out, "removed") || is_there("o.prev"));
+    run(0, 0, "train --data text --val more --steps 3 --eval-every 2 --out o --overwrite");
+    assert_string_equal(about("o.best").run, about("o").run);
+    /* --no-best makes none in the place of the one that goes */
+    run(0, 0, "train --data text --val more --steps 2 --no-best --out o --overwrite");
+    assert_false(is_there("o.best"));
+    /* untrained weights of another run, and its evaluation */
+    run(0, 0, "train --data text --val more --steps 0 --init o --out u");
+    assert_int_equal(about("u.best").step, 0);
+    run(0, 0, "train --data text --steps 2 --out u");
+    assert_false(is_there("u.best") || is_there("u.prev"));
+    /* one that was copied there is not told to be the newest's */
+    run(0, 0, "train --data text --val more --steps 40 --eval-every 2 --lr 0.1 --out w");
+    folder_shell(&folder, "cp o.best.kept w.best");
+    run(0, 0, "eval --weights w --data more");
+    says("weights        step 40\n", ran.out);
 }
 
 /* The best is kept where it was best, and a run that goes on writes the same again. */
@@ -302,6 +352,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_run_is_left_alone),
         cmocka_unit_test(the_same_run_and_what_is_asked_for),
+        cmocka_unit_test(overwriting_leaves_nothing_behind),
         cmocka_unit_test(the_best_is_kept),
         cmocka_unit_test(weights_only),
         cmocka_unit_test(a_stopped_run_says_how_to_go_on),

@@ -50,7 +50,8 @@ typedef struct Run {
     double *load;              /* of buffers' statistics: how uneven they are */
     double *epochs;            /* of each source of data */
     bool resumed;
-    WeightsTaken init; /* --init: what became of it */
+    bool saved, saved_best; /* here, since it began or went on */
+    WeightsTaken init;      /* --init: what became of it */
     TrainLog log;
     EventFile events; /* --tensorboard */
     Progress progress;
@@ -87,6 +88,9 @@ void run_end(Run *r, bool worked);
 int run_resume(Run *r, Error *e);
 /* An error where the run would replace what another one made. */
 int run_keeps(Run *r, Error *e);
+/* After the first checkpoint of a run that began: FILE.prev and FILE.best of the one before it go,
+** as FILE went. */
+int run_replaces(Run *r, Error *e);
 
 /* The first line of the log. */
 int run_log(Run *r, Error *e);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* == Going on ============================================================= */
 
@@ -97,13 +98,45 @@ static int check_replaced(const Run *r, const char *path, bool beside, Error *e)
     return status;
 }
 
+/* The best too where none will be made: it would lie beside weights of this run. */
 int run_keeps(Run *r, Error *e) {
     char *before = run_beside(r->out, ".prev", e);
     if (!before) return e->status;
     struct stat is;
-    bool newest = !stat(r->out, &is);
-    int status = check_replaced(r, newest ? r->out : before, false, e);
-    if (!status && r->evaluates) status = check_replaced(r, r->best, true, e);
+    bool newest = !stat(r->out, &is) && is.st_size;
+    int status = check_replaced(r, r->out, false, e);
+    if (!status) status = check_replaced(r, before, newest, e);
+    if (!status) status = check_replaced(r, r->best, true, e);
+    free(before);
+    return status;
+}
+
+/* == Replacing it ========================================================= */
+
+/* Of another run for certain: what cannot be read is not. */
+static bool is_of_another(const Run *r, const char *path) {
+    Safetensors f = { 0 };
+    Checkpoint there;
+    Error ignored = { 0 };
+    if (safetensors_open(&f, path, &ignored)) return false;
+    bool other = checkpoint_about(&f, &there) && strcmp(there.run, r->state.run) != 0;
+    safetensors_close(&f);
+    return other;
+}
+
+/* Whatever it is where --overwrite says so; else what run_keeps let pass, untrained weights. */
+static int leave_none(Run *r, const char *path, bool told, Error *e) {
+    if (!option(r->p, OPTION_OVERWRITE)->given && !is_of_another(r, path)) return STATUS_OK;
+    if (unlink(path)) return errno == ENOENT ? STATUS_OK : error_errno(e, path, "remove", errno);
+    if (told) progress_note(&r->progress, "%s: removed with the run that was replaced", path);
+    return STATUS_OK;
+}
+
+int run_replaces(Run *r, Error *e) {
+    char *before = run_beside(r->out, ".prev", e);
+    if (!before) return STATUS_LIMIT;
+    int status = leave_none(r, before, false, e);
+    if (!status && !r->saved_best) status = leave_none(r, r->best, true, e);
     free(before);
     return status;
 }

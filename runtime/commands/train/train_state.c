@@ -73,17 +73,22 @@ int run_save(Run *r, Error *e) {
     bool whole = !option(r->p, OPTION_WEIGHTS_ONLY)->given || !checkpoint_done(&r->state);
     int status = check_finite(r, e);
     if (status) return status;
-    return whole ? checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at, &r->tokenizer,
-                                   &r->state, e)
-                 : checkpoint_save_weights(r->out, r->p->m, session_w(&r->s), &r->tokenizer,
-                                           &r->state, true, e);
+    status = whole ? checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at,
+                                     &r->tokenizer, &r->state, e)
+                   : checkpoint_save_weights(r->out, r->p->m, session_w(&r->s), &r->tokenizer,
+                                             &r->state, true, e);
+    bool first = !status && !r->saved && !r->resumed;
+    r->saved |= !status;
+    return first ? run_replaces(r, e) : status;
 }
 
 int run_save_best(Run *r, Error *e) {
     int status = check_finite(r, e);
-    return status ? status
-                  : checkpoint_save_weights(r->best, r->p->m, session_w(&r->s), &r->tokenizer,
-                                            &r->state, false, e);
+    if (!status)
+        status = checkpoint_save_weights(r->best, r->p->m, session_w(&r->s), &r->tokenizer,
+                                         &r->state, false, e);
+    r->saved_best |= !status;
+    return status;
 }
 
 /* == The last line ======================================================== */
