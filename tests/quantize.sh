@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # strata quantize: a program has the same bits from a file that is rounded as from the one that it
 # was made of, with experts, matrices of odd sizes and in bfloat16; what the file is, is told.
+# Step and run stay with weights that strata weights writes too, and nothing is replaced unasked.
 #   sh tests/quantize.sh STRATA
 set -eu
 strata=$(realpath "$1")
@@ -23,7 +24,7 @@ END
 seq 2000 | tr '\n' ' ' >text
 echo '{"text":"1 2 3 4 5"}' >lines
 "$strata" build m.lua -o m
-./m train --data text --steps 3 --batch 2 --out m.safetensors >out
+./m train --data text --steps 3 --batch 2 --out m.safetensors --log log >out
 ./m eval --weights m.safetensors --data text --json >m.json
 for type in q8 q4; do
     "$strata" build m.lua --inference --weights $type -o m.$type
@@ -78,6 +79,32 @@ for w in whole q8.safetensors; do
     ./m.q8 score --weights $w lines --json >$(basename $w .safetensors).scores
 done
 cmp whole.scores q8.scores || fail "strip: another likelihood"
+
+# step and run stay with weights that are stripped, and files where they are
+about() { "$strata" weights list "$1" | head -n 1; }
+run=$(sed -n 's/.*"run": *"\([0-9a-f]*\)".*/\1/p' log)
+[ "$(about m.safetensors)" = "step 3 of run $run" ] || fail "list: $(about m.safetensors)"
+[ "$(about q8.safetensors)" = "step 3 of run $run" ] || fail "quantize: $(about q8.safetensors)"
+"$strata" weights strip m.safetensors -o bare >out
+[ "$(about bare)" = "step 3 of run $run" ] || fail "strip: $(about bare)"
+./m eval --weights bare --data text >out
+grep -q '^weights  *step 3$' out || fail "strip: no step"
+! ./m train --resume --out bare 2>err || fail "strip: a run goes on"
+grep -q "bare: expected a checkpoint, found weights without the optimizer's state" err ||
+    fail "strip: another error"
+cp m.safetensors kept
+for words in 'weights strip bare' 'quantize bare --spec m.lua'; do
+    ! "$strata" $words -o m.safetensors >out 2>err || fail "$words: replaces"
+    [ "$(cat err)" = "error: m.safetensors holds step 3 of a run: expected another -o, or \
+--overwrite" ] || fail "$words: another error"
+    cmp m.safetensors kept || fail "$words: the file is another"
+    cp kept copy
+    "$strata" $words -o copy --overwrite >out || fail "$words: --overwrite"
+    ! cmp -s copy kept || fail "$words: nothing is written"
+done
+"$strata" weights strip kept -o kept --overwrite >out
+cmp kept bare || fail "strip: of itself"
+
 for type in q8 q4; do
     [ $type = q8 ] && other=q4 || other=q8
     ! ./m.$other eval --weights $type.safetensors --data text 2>err || fail "$other reads $type"

@@ -29,6 +29,7 @@ typedef struct Written {
 typedef struct Quantize {
     const char *path, *spec, *to;
     int bits; /* 8 or 4 */
+    bool overwrite;
     Safetensors file;
     Model *model;
     int *number; /* by tensor: which parameter of the model it is */
@@ -144,37 +145,23 @@ static int put_tensor(void *user, int32_t index, TensorSink *to, Error *e) {
 
 /* == The metadata ========================================================= */
 
-/* Of the file that is read, what is not about its form, nor for who goes on with a run. */
-static bool is_kept(const char *key, const Pair *pair, int32_t pairs) {
-    static const char *const left[] = { "checksum", "words" };
-    for (int i = 0; i < 2; i++)
-        if (!strcmp(key, left[i])) return false;
-    for (int32_t i = 0; i < pairs; i++)
-        if (!strcmp(key, pair[i].key)) return false;
-    return true;
-}
-
 /* 'spec' and 'spec_hash' are those of the run, if a run made the weights. */
 static int write_file(Quantize *q, Error *e) {
-    const JsonNode *own = json_member(&q->file.header, q->file.header.node, "__metadata__");
-    size_t room = SMALL_PAIRS + 2 + (own ? own->count : 0);
-    Pair *pair = malloc(room * sizeof *pair);
+    Pair first[SMALL_PAIRS + 2];
+    WeightOutput about = { 0 };
     char hash[24];
-    if (!pair) return error_memory(e, q->path, room * sizeof *pair);
-    small_file_metadata(q->bits, pair);
-    int32_t pairs = SMALL_PAIRS;
+    int pairs = SMALL_PAIRS;
+    small_file_metadata(q->bits, first);
     print_text(hash, sizeof hash, "%" PRIu64, q->model->hash);
     if (!safetensors_metadata(&q->file, "spec_hash")) {
-        pair[pairs++] = (Pair){ "spec", q->model->name };
-        pair[pairs++] = (Pair){ "spec_hash", hash };
+        first[pairs++] = (Pair){ "spec", q->model->name };
+        first[pairs++] = (Pair){ "spec_hash", hash };
     }
-    int32_t first = pairs;
-    const JsonNode *n = own ? json_first(&q->file.header, own) : NULL;
-    for (; n; n = json_next(&q->file.header, n))
-        if (is_kept(n->key, pair, first)) pair[pairs++] = (Pair){ n->key, n->text };
-    int status = safetensors_write_from(q->to, &q->list, put_tensor, q, pair, pairs,
+    int status = weight_output_about(&about, &q->file, first, pairs, e);
+    if (!status)
+        status = safetensors_write_from(q->to, &q->list, put_tensor, q, about.metadata, about.pairs,
                                         SAFETENSORS_CHECKSUM, e);
-    free(pair);
+    weight_output_free(&about);
     return status;
 }
 
@@ -200,6 +187,7 @@ static int take(Quantize *q, const Options *o, char **beside, Error *e) {
                          "strata quantize: expected a file of weights, found %d words", o->words);
     q->path = o->word[0];
     q->to = option_of(o, STRATA_OPTION_SMALL_WEIGHTS)->text;
+    q->overwrite = option_of(o, STRATA_OPTION_REPLACE_WEIGHTS)->given;
     q->bits = option_of(o, STRATA_OPTION_SMALL_TYPE)->choice ? 4 : 8;
     if (!q->to) return error_set(e, STATUS_USAGE, "strata quantize: expected -o FILE, found none");
     if (!spec && !(*beside = spec_beside(q->path))) return error_memory(e, q->path, 0);
@@ -216,7 +204,7 @@ static int check_output(const Quantize *q, Error *e) {
     int status = output_check(q->to, false, e);
     if (status || stat(q->to, &out)) return status;
     if (out.st_dev != q->file.in.before.st_dev || out.st_ino != q->file.in.before.st_ino)
-        return STATUS_OK;
+        return weight_output_place(q->to, q->overwrite, e);
     return error_set(e, STATUS_USER,
                      "%s: expected a file to write, found the weights that are read", q->to);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** strata weights: looks at files of weights and makes other ones of them.  Tensors are copied as
-** they are; what a run needs to go on, optimizer.* and the metadata, is left out. A matrix that
-** strata quantize rounded is told as one tensor, whatever it is stored as.
+** they are; what a run needs to go on, optimizer.* and where its data is, is left out. A matrix
+** that strata quantize rounded is told as one tensor, whatever it is stored as.
 */
 #include "weight_tools.h"
 
@@ -13,39 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* == What is written ====================================================== */
-
-void weight_output_free(WeightOutput *o) {
-    for (int i = 0; i < o->blocks; i++)
-        free(o->memory[i]);
-    free(o->memory);
-    tensors_free(&o->list);
-    *o = (WeightOutput){ 0 };
-}
-
-void *weight_output_room(WeightOutput *o, const char *what, size_t bytes, Error *e) {
-    if (o->blocks == o->room) {
-        int room = o->room ? 2 * o->room : 64;
-        void **more = realloc(o->memory, (size_t)room * sizeof *more);
-        if (!more) return error_memory(e, what, (size_t)room * sizeof *more), NULL;
-        o->memory = more, o->room = room;
-    }
-    void *p = bytes > memory_physical() ? NULL : malloc(bytes ? bytes : 1);
-    if (!p) return error_memory(e, what, bytes), NULL;
-    return o->memory[o->blocks++] = p;
-}
-
-int weight_output_copy(WeightOutput *o, const Safetensors *s, const Tensor *t, Error *e) {
-    void *p = weight_output_room(o, t->name, t->bytes, e);
-    if (!p) return e->status;
-    int status = input_read(&s->in, t->at, p, t->bytes, e);
-    return status ? status : tensors_add(&o->list, "", t->name, t->dtype, t->rank, t->shape, p, e);
-}
-
-int weight_output_write(const WeightOutput *o, const char *path, Error *e) {
-    return safetensors_write(path, &o->list, o->metadata, o->pairs, SAFETENSORS_CHECKSUM, e);
-}
 
 int weight_file_open(Safetensors *s, const char *path, Error *e) {
     int status = safetensors_open(s, path, e);
@@ -90,11 +57,22 @@ static void print_tensor(const SmallMatrix *m) {
     show_line(stdout, line, m->of.name, "");
 }
 
+/* Which step of which run it is, if a run made it. */
+static void print_run(const Safetensors *s) {
+    const char *run = safetensors_metadata(s, "run");
+    int64_t step;
+    char line[64];
+    if (!weight_file_step(s, &step)) return;
+    snprintf(line, sizeof line, "step %" PRId64 "%s", step, run && *run ? " of run " : "");
+    show_line(stdout, line, run ? run : "", "");
+}
+
 static int list(const char *path, Error *e) {
     WeightFile f = { 0 };
     SmallMatrix m;
     int64_t count = 0;
     int tensors = 0, rounded = 0, status = open_file(&f, path, e);
+    if (!status) print_run(&f.s);
     for (int32_t i = 0; !status && i < f.s.count; i++) {
         if (codes_of(&f, &f.s.tensor[i])) continue;
         status = view(&f, &f.s.tensor[i], &m, e);
@@ -123,6 +101,15 @@ static bool is_matched(const char *patterns, const char *name) {
     return false;
 }
 
+/* What it says of itself, which is now weights alone. */
+static int add_about(WeightOutput *o, const WeightFile *f, Error *e) {
+    const char *format = safetensors_metadata(&f->s, "format");
+    Pair first[SMALL_PAIRS] = { { "format", WEIGHTS_FORMAT } };
+    int pairs = f->bits ? SMALL_PAIRS : format && !strcmp(format, CHECKPOINT_FORMAT);
+    if (f->bits) small_file_metadata(f->bits, first);
+    return weight_output_about(o, &f->s, first, pairs, e);
+}
+
 /* Scales go with their codes; they are counted as one tensor. */
 static int strip(const char *path, const char *patterns, const char *to, Error *e) {
     WeightFile f = { 0 };
@@ -139,7 +126,7 @@ static int strip(const char *path, const char *patterns, const char *to, Error *
     if (!status && patterns && !matched)
         status = error_set(e, STATUS_USER, "%s: expected tensors that %s matches, found none", path,
                            patterns);
-    if (f.bits) out.pairs = SMALL_PAIRS, small_file_metadata(f.bits, out.metadata);
+    if (!status) status = add_about(&out, &f, e);
     if (!status) status = weight_output_write(&out, to, e);
     if (!status) printf("%d tensors kept, %d left out\n", kept, left);
     weight_output_free(&out);
@@ -252,6 +239,7 @@ static const struct {
 };
 enum { LIST, STRIP, DIFF, MERGE, TOOLS };
 
+/* And what it writes replaces nothing. */
 static int check_words(const Options *o, int *which, Error *e) {
     const char *word = o->words ? o->word[0] : "nothing";
     for (*which = 0; *which < TOOLS && strcmp(word, tool[*which].name); ++*which)
@@ -265,7 +253,8 @@ static int check_words(const Options *o, int *which, Error *e) {
     const char *out = option_of(o, STRATA_OPTION_NEW_WEIGHTS)->text;
     if (tool[*which].writes && !out)
         return error_set(e, STATUS_USAGE, "strata weights %s: expected -o FILE, found none", word);
-    return STATUS_OK;
+    bool overwrite = option_of(o, STRATA_OPTION_REPLACE_WEIGHTS)->given;
+    return tool[*which].writes ? weight_output_place(out, overwrite, e) : STATUS_OK;
 }
 
 int command_weights(const Options *o, Allowance *a, Error *e) {

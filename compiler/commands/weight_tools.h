@@ -11,17 +11,27 @@ typedef struct WeightOutput {
     TensorList list;
     void **memory;
     int blocks, room;
-    Pair metadata[SMALL_PAIRS];
+    Pair *metadata; /* the texts are the caller's */
     int pairs;
 } WeightOutput;
 
+/* weight_output.c */
+/* May this be written? What is there already is not replaced but with 'overwrite'. */
+int weight_output_place(const char *path, bool overwrite, Error *e);
 void weight_output_free(WeightOutput *o);
+/* The metadata: 'first', then what a file says that is made into the new one, its step and its run
+** too; not what is about its form, or for who goes on with a run. */
+int weight_output_about(WeightOutput *o, const Safetensors *s, const Pair *first, int pairs,
+                        Error *e);
 /* Memory that lasts as long as the output; NULL: there is none, as e says. */
 void *weight_output_room(WeightOutput *o, const char *what, size_t bytes, Error *e);
 /* Adds a tensor as it is in a file. */
 int weight_output_copy(WeightOutput *o, const Safetensors *s, const Tensor *t, Error *e);
 /* Writes what was added. */
 int weight_output_write(const WeightOutput *o, const char *path, Error *e);
+
+/* The step that the weights are of; false: they are not of a run. */
+bool weight_file_step(const Safetensors *s, int64_t *step);
 
 /* A file whose checksum, if it has one, is right. */
 int weight_file_open(Safetensors *s, const char *path, Error *e);

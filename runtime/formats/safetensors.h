@@ -13,6 +13,10 @@
 #include "json.h"
 #include "file_limits.h"
 
+/* The "format" in the metadata of what train writes: with the optimizer's moments, and without. */
+#define CHECKPOINT_FORMAT "strata checkpoint"
+#define WEIGHTS_FORMAT "strata weights"
+
 typedef enum Dtype {
     DTYPE_BOOL,
     DTYPE_U8,

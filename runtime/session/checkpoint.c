@@ -12,9 +12,6 @@
 #include "tokenizer_identity.h"
 #include "weights.h"
 
-#define FORMAT "strata checkpoint"
-#define WEIGHTS_FORMAT "strata weights"
-
 typedef enum FieldKind { COUNT, HASH, REAL, FLAG, STRING } FieldKind;
 typedef enum Compared { RECORDED, PROGRESS, MUST_EQUAL } Compared;
 
@@ -135,7 +132,7 @@ bool checkpoint_done(const Checkpoint *c) {
 static int write_list(const char *path, const TensorList *l, const Tokenizer *t,
                       const Checkpoint *c, bool whole, int flags, Error *e) {
     char version[16], value[FIELDS][VALUE];
-    Pair pair[FIELDS + 6] = { { "format", whole ? FORMAT : WEIGHTS_FORMAT },
+    Pair pair[FIELDS + 6] = { { "format", whole ? CHECKPOINT_FORMAT : WEIGHTS_FORMAT },
                               { "version", version } };
     int pairs = FIELDS + 2;
     print_text(version, sizeof version, "%d", CHECKPOINT_VERSION);
@@ -177,7 +174,7 @@ bool checkpoint_about(const Safetensors *s, Checkpoint *c) {
     const char *format = safetensors_metadata(s, "format");
     Error ignored = { 0 };
     return format
-        && (!strcmp(format, FORMAT) || !strcmp(format, WEIGHTS_FORMAT)
+        && (!strcmp(format, CHECKPOINT_FORMAT) || !strcmp(format, WEIGHTS_FORMAT)
             || !strcmp(format, SMALL_FORMAT))
         && !read_fields(s, c, &ignored);
 }
@@ -210,7 +207,7 @@ static Found open_one(CheckpointFile *f, const char *path, Error *e) {
                   "--init begins with and --resume cannot go on from",
                   path);
         found = REFUSED;
-    } else if (!sum || !format || strcmp(format, FORMAT)) {
+    } else if (!sum || !format || strcmp(format, CHECKPOINT_FORMAT)) {
         error_set(e, STATUS_USER,
                   "%s: expected a checkpoint, found a file without a checkpoint's metadata", path);
         found = DAMAGED;

@@ -126,7 +126,7 @@ size_t fuzz_seed(size_t k, unsigned char *to) {
 /* Quietly: counts that are printed go nowhere. */
 static int run(int words, const char *const *word) {
     static int nowhere = -1;
-    char *argv[8] = { NULL };
+    char *argv[9] = { NULL };
     Options o;
     Error e = { 0 };
     if (nowhere < 0) nowhere = open("/dev/null", O_WRONLY);
@@ -198,15 +198,18 @@ int fuzz_read(const unsigned char *bytes, size_t n) {
     int listed = run(3, (const char *[]){ "weights", "list", path });
     int differs = run(4, (const char *[]){ "weights", "diff", path, path });
     if (listed && !differs) fuzz_broken("a file can be compared and not listed");
+    if (!run(5, (const char *[]){ "weights", "strip", path, "-o", path }))
+        fuzz_broken("a file is replaced");
     if (!run(7, (const char *[]){ "weights", "strip", path, "-o", out, "--match", "b*,*.q" }))
         check_copy(path, out, false);
-    if (n % 8 == 0 && !run(6, (const char *[]){ "weights", "merge", "spec", path, "-o", out }))
+    if (n % 8 == 0
+        && !run(7, (const char *[]){ "weights", "merge", "spec", path, "-o", out, "--overwrite" }))
         check_copy(path, out, true);
     for (int bits = 4; bits <= 8; bits += 4) {
         const char *const word[] = { "quantize", path,        "-o",
                                      out,        "--weights", bits == 8 ? "q8" : "q4",
-                                     "--spec",   "wide" };
-        if (!run(8, word)) check_rounded(out, bits);
+                                     "--spec",   "wide",      "--overwrite" };
+        if (!run(9, word)) check_rounded(out, bits);
     }
     unlink(out);
     return !listed;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+** What strata weights and strata quantize write: where, what the file says of itself, and tensors
+** in memory of its own.
+*/
+#include "weight_tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* == Where ================================================================ */
+
+bool weight_file_step(const Safetensors *s, int64_t *step) {
+    const char *text = safetensors_metadata(s, "step");
+    return text && parse_int64(text, 0, INT64_MAX, step);
+}
+
+#define HOW ": expected another -o, or --overwrite"
+
+int weight_output_place(const char *path, bool overwrite, Error *e) {
+    struct stat is;
+    Safetensors s = { 0 };
+    Error unread = { 0 };
+    int64_t step;
+    int status = output_check(path, false, e);
+    if (status || overwrite || stat(path, &is) || !is.st_size) return status;
+    status = safetensors_open(&s, path, &unread);
+    if (status && status != STATUS_USER) return error_set(e, status, "%s", unread.text);
+    if (status) return error_set(e, STATUS_USER, "%s holds something else than weights" HOW, path);
+    status = weight_file_step(&s, &step)
+        ? error_set(e, STATUS_USER, "%s holds step %lld of a run" HOW, path, (long long)step)
+        : error_set(e, STATUS_USER, "%s holds weights" HOW, path);
+    safetensors_close(&s);
+    return status;
+}
+
+/* == What it says ========================================================= */
+
+/* Not about the form of the file, nor for who goes on with a run. */
+static bool is_kept(const char *key, const Pair *pair, int pairs) {
+    static const char *const left[] = { "checksum", "words" };
+    for (int i = 0; i < 2; i++)
+        if (!strcmp(key, left[i])) return false;
+    for (int i = 0; i < pairs; i++)
+        if (!strcmp(key, pair[i].key)) return false;
+    return true;
+}
+
+int weight_output_about(WeightOutput *o, const Safetensors *s, const Pair *first, int pairs,
+                        Error *e) {
+    const JsonNode *own = json_member(&s->header, s->header.node, "__metadata__"),
+                   *n = own ? json_first(&s->header, own) : NULL;
+    size_t room = (size_t)pairs + (own ? own->count : 0) + 1;
+    o->metadata = malloc(room * sizeof *o->metadata);
+    if (!o->metadata) return error_memory(e, s->path, room * sizeof *o->metadata);
+    for (o->pairs = 0; o->pairs < pairs; o->pairs++)
+        o->metadata[o->pairs] = first[o->pairs];
+    for (; n; n = json_next(&s->header, n))
+        if (is_kept(n->key, first, pairs)) o->metadata[o->pairs++] = (Pair){ n->key, n->text };
+    return STATUS_OK;
+}
+
+/* == Tensors ============================================================== */
+
+void weight_output_free(WeightOutput *o) {
+    for (int i = 0; i < o->blocks; i++)
+        free(o->memory[i]);
+    free(o->memory);
+    free(o->metadata);
+    tensors_free(&o->list);
+    *o = (WeightOutput){ 0 };
+}
+
+void *weight_output_room(WeightOutput *o, const char *what, size_t bytes, Error *e) {
+    if (o->blocks == o->room) {
+        int room = o->room ? 2 * o->room : 64;
+        void **more = realloc(o->memory, (size_t)room * sizeof *more);
+        if (!more) return error_memory(e, what, (size_t)room * sizeof *more), NULL;
+        o->memory = more, o->room = room;
+    }
+    void *p = bytes > memory_physical() ? NULL : malloc(bytes ? bytes : 1);
+    if (!p) return error_memory(e, what, bytes), NULL;
+    return o->memory[o->blocks++] = p;
+}
+
+int weight_output_copy(WeightOutput *o, const Safetensors *s, const Tensor *t, Error *e) {
+    void *p = weight_output_room(o, t->name, t->bytes, e);
+    if (!p) return e->status;
+    int status = input_read(&s->in, t->at, p, t->bytes, e);
+    return status ? status : tensors_add(&o->list, "", t->name, t->dtype, t->rank, t->shape, p, e);
+}
+
+int weight_output_write(const WeightOutput *o, const char *path, Error *e) {
+    return safetensors_write(path, &o->list, o->metadata, o->pairs, SAFETENSORS_CHECKSUM, e);
+}
