@@ -230,18 +230,37 @@ static void weights_only(void **state) {
     run(0, 1, "train --resume --steps 9 --out thin");
     says("found weights without the optimizer's state", ran.err);
     run(0, 0, "train --data text --steps 2 --init thin --out on");
-    /* until it is done, a run can go on */
-    pid_t pid = program_start(scheduled(0), &folder, NULL,
-                              "train --data text --steps 1000000 --out stops --weights-only "
-                              "--log stops.log");
-    while (isnan(logged("stops.log", "loss", 3)))
+}
+
+/* Stops a run on a model of a constant rate after some step; how far it came. */
+static int64_t stop_after(int64_t step, const char *out, const char *words) {
+    char log[64];
+    snprintf(log, sizeof log, "%s.log", out);
+    pid_t pid = program_start(scheduled(0), &folder, NULL, words);
+    while (isnan(logged(log, "loss", step)))
         usleep(1000);
     kill(pid, SIGINT);
     assert_int_equal(program_wait(pid), 130);
-    int64_t step = about("stops").step;
+    return about(out).step;
+}
+
+/* Until it is done, a run can go on, and knows then what it is to leave. */
+static void weights_only_is_remembered(void **state) {
+    (void)state;
     char words[100];
+    int64_t step = stop_after(3, "stops",
+                              "train --data text --steps 1000000 --out stops --weights-only "
+                              "--log stops.log");
+    step = stop_after(step + 2, "stops",
+                      "train --resume --steps 2000000 --out stops --log stops.log");
     snprintf(words, sizeof words, "train --resume --out stops --steps %lld", (long long)step + 1);
     run(0, 0, words);
+    says(", and ends in weights alone\n", ran.out);
+    run(0, 0, "train --data text --steps 8 --out full");
+    size_t whole, thin;
+    free(folder_read(&folder, "full", &whole));
+    free(folder_read(&folder, "stops", &thin));
+    assert_true(thin < whole / 2);
 }
 
 /* The last line of what a run that was stopped says is the command that goes on. */
@@ -355,6 +374,7 @@ int main(void) {
         cmocka_unit_test(overwriting_leaves_nothing_behind),
         cmocka_unit_test(the_best_is_kept),
         cmocka_unit_test(weights_only),
+        cmocka_unit_test(weights_only_is_remembered),
         cmocka_unit_test(a_stopped_run_says_how_to_go_on),
         cmocka_unit_test(goes_on_after_the_last_step),
         cmocka_unit_test(finds_its_data),

@@ -20,12 +20,13 @@
 #include "train_log.h"
 #include "weights.h"
 
-/* What names the data, and how a checkpoint says it. */
+/* What names the data and what the end is to leave, and how a checkpoint says it. */
 typedef struct RunWords {
     DataWords data, val;
     Json saved;           /* of the checkpoint: strings of the words */
     const char **list[2]; /* of data, of val, that were not typed */
     bool remembered[2];
+    bool weights_only; /* in the end, typed or saved */
     Text text;
 } RunWords;
 

@@ -69,7 +69,9 @@ void run_announce(Run *r) {
     announce_unknown(r);
     announce_tuning(r);
     announce_init(r);
-    if (r->resumed) progress_note(g, "%s: goes on after step %lld", r->out, (long long)c->step);
+    if (r->resumed)
+        progress_note(g, "%s: goes on after step %lld%s", r->out, (long long)c->step,
+                      r->words.weights_only ? ", and ends in weights alone" : "");
 }
 
 /* == The log ============================================================== */

@@ -70,7 +70,7 @@ static int check_finite(const Run *r, Error *e) {
 }
 
 int run_save(Run *r, Error *e) {
-    bool whole = !option(r->p, OPTION_WEIGHTS_ONLY)->given || !checkpoint_done(&r->state);
+    bool whole = !r->words.weights_only || !checkpoint_done(&r->state);
     int status = check_finite(r, e);
     if (status) return status;
     status = whole ? checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at,
@@ -114,10 +114,8 @@ static void add_command(const Run *r, Text *t) {
         if (v->text) text_shell_word(t, v->text);
         else text_add(t, "%lld", (long long)v->count);
     }
-    static const OptionId flags[] = { OPTION_WEIGHTS_ONLY, OPTION_NO_BEST };
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (option(r->p, flags[i])->given)
-            text_add(t, " --%s", program_options.option[flags[i]].name);
+    if (option(r->p, OPTION_NO_BEST)->given)
+        text_add(t, " --%s", program_options.option[OPTION_NO_BEST].name);
 }
 
 void run_end(Run *r, bool worked) {

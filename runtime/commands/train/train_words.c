@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Where the data of a run is: what is typed, else what the checkpoint remembers of what was.  A
-** checkpoint has it as a JSON object, with names as they were typed.
+** Where the data of a run is, and whether it ends in weights alone: what is typed, else what the
+** checkpoint remembers of what was.  A checkpoint has it as a JSON object, with names as they were
+** typed.
 */
 #include "train.h"
 
@@ -37,6 +38,8 @@ static int recall(RunWords *w, const Program *p, const char *saved, Error *e) {
     if (!status && !val) status = take_list(w, 1, e);
     bool typed = option(p, OPTION_FIELD)->given;
     if (!typed && field && field->type == JSON_STRING) w->data.field = w->val.field = field->text;
+    const JsonNode *only = status ? NULL : json_member(&w->saved, w->saved.node, "weights_only");
+    w->weights_only |= only && only->type == JSON_TRUE;
     return status;
 }
 
@@ -53,13 +56,14 @@ static void write_words(RunWords *w) {
     }
     text_add(t, ", \"field\": ");
     text_json_string(t, w->data.field);
-    text_add(t, "}");
+    text_add(t, w->weights_only ? ", \"weights_only\": true}" : "}");
 }
 
 int run_words(Run *r, const char *saved, Error *e) {
     RunWords *w = &r->words;
     w->data = program_words(r->p, OPTION_DATA);
     w->val = program_words(r->p, OPTION_VAL);
+    w->weights_only = option(r->p, OPTION_WEIGHTS_ONLY)->given;
     int status = saved ? recall(w, r->p, saved, e) : STATUS_OK;
     if (!status && !w->data.words) status = options_require(&r->p->options, OPTION_DATA, e);
     if (status) return status;
