@@ -45,16 +45,23 @@ typedef struct strata_sampling {
     uint64_t seed;
     int32_t ids;      /* 0 … this - 1 can be chosen: the vocabulary, or fewer */
     int32_t reserved; /* zero */
+    /* 1 to 1000: positive logits of tokens of the sequence, from its first on, are divided by it,
+    ** others multiplied; 1: none.  A struct_size that ends before means 1. */
+    double repeat_penalty;
 } strata_sampling;
 
-/* A sampler is one thread's at a time. */
+/* A sampler is one thread's at a time, and with a penalty one sequence's. */
 typedef struct strata_sampler strata_sampler;
 int32_t strata_sampler_new(const strata_sampling *how, strata_sampler **out, char *message,
                            size_t size);
 void strata_sampler_free(strata_sampler *s);
-/* The token for a position of a sequence: the same for the same logits, settings and position.
-** -1: a logit is not finite. */
+/* The token for a position of a sequence: the same for the same logits, settings, position and,
+** with a penalty, tokens seen, of which it becomes one.  -1: a logit is not finite. */
 int32_t strata_sampler_next(strata_sampler *s, const float *logits, int64_t position);
+/* Tokens of the sequence that were not drawn, its prompt's; nothing without a penalty. */
+void strata_sampler_see(strata_sampler *s, const int32_t *tokens, int64_t n);
+/* Another sequence begins: no token was seen. */
+void strata_sampler_forget(strata_sampler *s);
 
 /*
 ** Tokenizers in files of other programs: tokenizer.json (byte-level BPE, and BPE of characters with

@@ -90,13 +90,17 @@ class Pool:
 
 
 class Sampler:
-    """Draws ids from logits, as the standalone programs do: the same seed, the same text."""
+    """Draws ids from logits, as the standalone programs do: the same seed, the same text.
 
-    def __init__(self, ids, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=0):
+    With repeat_penalty it is one sequence's: it remembers what it drew, and see() tells it of the
+    prompt."""
+
+    def __init__(self, ids, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=0,
+                 repeat_penalty=1.0):
         self._library = library()
         how = ABI.strata_sampling(
             struct_size=ctypes.sizeof(ABI.strata_sampling), temperature=temperature, top_p=top_p,
-            min_p=min_p, top_k=top_k, seed=seed, ids=ids)
+            min_p=min_p, top_k=top_k, seed=seed, ids=ids, repeat_penalty=repeat_penalty)
         self.ids, self._address = ids, ctypes.c_void_p()
         self._library.call("sampler_new", ctypes.byref(how), ctypes.byref(self._address))
 
@@ -110,6 +114,16 @@ class Sampler:
         if drawn < 0:
             raise Error("logits: expected finite ones; the weights are not usable")
         return drawn
+
+    def see(self, ids):
+        """Ids of the sequence that were not drawn: its prompt's."""
+        import numpy
+        ids = numpy.ascontiguousarray(ids, numpy.int32)
+        self._library.sampler_see(self._address, ids.ctypes.data, ids.size)
+
+    def forget(self):
+        """Another sequence begins."""
+        self._library.sampler_forget(self._address)
 
     def __del__(self):
         if getattr(self, "_address", None):

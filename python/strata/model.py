@@ -242,10 +242,11 @@ class Model:
         return out
 
     def generate(self, prompt, max_tokens=None, stop_id=None, **sampling):
-        """Ids after those of a prompt, one by one, drawn by a Sampler."""
+        """Ids after those of a prompt, one by one, drawn by a Sampler of these settings."""
         sequence = self.sequence()
         sampler = Sampler(sampling.pop("ids", self.vocab), **sampling)
         logits = sequence.prefill(prompt)
+        sampler.see(prompt)
         most = self.context - len(sequence)
         for i in range(most if max_tokens is None else min(max_tokens, most)):
             drawn = sampler(logits, len(sequence))

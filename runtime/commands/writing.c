@@ -15,14 +15,13 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
     x->sampler.top_p = option(p, OPTION_TOP_P)->number;
     x->sampler.min_p = option(p, OPTION_MIN_P)->number;
     x->sampler.seed = option(p, OPTION_DRAW)->seed;
-    x->penalty = option(p, OPTION_REPEAT)->number;
+    x->sampler.penalty = option(p, OPTION_REPEAT)->number;
     x->stops.stop = option(p, OPTION_STOP)->list;
     x->stops.stops = (size_t)option(p, OPTION_STOP)->length;
     int32_t ids = t->ids < p->m->vocab ? t->ids : p->m->vocab;
     int status = sampler_open(&x->sampler, ids, e);
     x->logits = calloc((size_t)p->m->vocab, sizeof *x->logits);
-    if (x->penalty > 1) x->seen = calloc((size_t)p->m->vocab, sizeof *x->seen);
-    if (!status && (!x->logits || (x->penalty > 1 && !x->seen)))
+    if (!status && !x->logits)
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x->logits);
     if (!status) status = session_state(s, &x->state, p->m->context, e);
     return status ? status : draft_open(&x->draft, p, s, &x->state, t, e);
@@ -30,7 +29,6 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
 
 void writing_close(TokenWriter *x) {
     free(x->logits);
-    free(x->seen);
     text_stops_free(&x->stops);
     decoder_free(&x->decoder);
     sampler_close(&x->sampler);
@@ -41,32 +39,23 @@ void writing_close(TokenWriter *x) {
 int writing_reset(TokenWriter *x, Error *e) {
     x->position = 0;
     x->unread = -1;
-    if (x->seen) memset(x->seen, 0, (size_t)x->s->m->vocab * sizeof *x->seen);
+    sampler_forget(&x->sampler);
     if (x->draft) return draft_reset(x->draft, e);
     return session_check(x->s, x->s->api->state_init(x->s->ctx.at, x->state.at, x->s->m->context),
                          "state_init", e);
 }
 
-/* What was there already becomes less likely. */
-static void punish(const TokenWriter *x, float *logits) {
-    for (int32_t i = 0; x->seen && i < x->sampler.ids; i++)
-        if (x->seen[i])
-            logits[i] = (float)(logits[i] > 0 ? logits[i] / x->penalty : logits[i] * x->penalty);
-}
-
 /* The token for a position, behind others that the draft proposed: drawn as draw() will. */
-static int32_t guess(void *user, float *logits, const int32_t *proposed, int64_t count,
+static int32_t guess(void *user, const float *logits, const int32_t *proposed, int64_t count,
                      int64_t position) {
     TokenWriter *x = user;
-    bool fresh[STRATA_BACK] = { false };
-    for (int64_t i = 0; x->seen && i < count; i++) {
-        fresh[i] = !x->seen[proposed[i]];
-        x->seen[proposed[i]] = true;
-    }
-    punish(x, logits);
-    for (int64_t i = 0; x->seen && i < count; i++)
-        if (fresh[i]) x->seen[proposed[i]] = false;
-    return sampler_next(&x->sampler, logits, position);
+    bool fresh[STRATA_BACK];
+    for (int64_t i = 0; i < count; i++)
+        fresh[i] = sampler_see(&x->sampler, proposed[i]);
+    int32_t id = sampler_next(&x->sampler, logits, position);
+    for (int64_t i = 0; i < count; i++)
+        if (fresh[i]) sampler_unsee(&x->sampler, proposed[i]);
+    return id;
 }
 
 static int decode(TokenWriter *x, int32_t id, Error *e) {
@@ -85,8 +74,8 @@ int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
     if (!status && x->unread >= 0) status = decode(x, x->unread, e);
     x->unread = -1;
     if (status) return status;
-    for (int64_t i = 0; x->seen && i < count; i++)
-        x->seen[ids[i]] = true;
+    for (int64_t i = 0; i < count; i++)
+        sampler_see(&x->sampler, ids[i]);
     x->position += count;
     x->last = 0;
     text_stops_reset(&x->stops);
@@ -104,9 +93,8 @@ static int show(TokenWriter *x, const char *text, size_t length, Error *e) {
 }
 
 static int draw(TokenWriter *x, int32_t *id, Error *e) {
-    punish(x, x->logits);
     *id = sampler_next(&x->sampler, x->logits, x->position);
-    if (*id >= 0 && x->seen) x->seen[*id] = true;
+    sampler_see(&x->sampler, *id);
     if (*id < 0)
         return error_set(e, STATUS_USER,
                          "%s: token %lld: expected finite logits; the weights are not usable",

@@ -19,8 +19,6 @@ typedef struct TokenWriter {
     Region state;
     Sampler sampler;
     Decoder decoder;
-    double penalty;   /* of what was there already */
-    bool *seen;       /* [V]: in the sequence; NULL: there is no penalty */
     float *logits;    /* [V], of the token behind the sequence */
     int64_t position; /* tokens of the sequence */
     Draft *draft;     /* NULL: none */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
-** Sampling: tokens by falling logit (ties by id), cut by top-k, softmax in double
-** at the temperature, cut by top-p and by min-p, one uniform number by (seed, position).
+** Sampling: logits of tokens that were seen, punished (arXiv 1909.05858); tokens by falling logit
+** (ties by id), cut by top-k, softmax in double at the temperature, cut by top-p and by min-p, one
+** uniform number by (seed, position).
 */
 #include "sample.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "random.h"
 
@@ -13,16 +15,51 @@ int sampler_open(Sampler *s, int32_t ids, Error *e) {
     s->ids = ids;
     s->order = calloc((size_t)ids, sizeof *s->order);
     s->weight = calloc((size_t)ids, sizeof *s->weight);
-    if (s->order && s->weight) return STATUS_OK;
+    size_t each = sizeof *s->order + sizeof *s->weight;
+    bool whole = s->order && s->weight;
+    if (s->penalty > 1) {
+        s->seen = calloc((size_t)ids, sizeof *s->seen);
+        s->logits = calloc((size_t)ids, sizeof *s->logits);
+        each += sizeof *s->seen + sizeof *s->logits;
+        whole = whole && s->seen && s->logits;
+    }
+    if (whole) return STATUS_OK;
     sampler_close(s);
-    return error_memory(e, "sampling", (size_t)ids * (sizeof *s->order + sizeof *s->weight));
+    return error_memory(e, "sampling", (size_t)ids * each);
 }
 
 void sampler_close(Sampler *s) {
     free(s->order);
     free(s->weight);
+    free(s->seen);
+    free(s->logits);
     s->order = NULL;
     s->weight = NULL;
+    s->seen = NULL;
+    s->logits = NULL;
+}
+
+bool sampler_see(Sampler *s, int32_t id) {
+    if (!s->seen || id < 0 || id >= s->ids || s->seen[id]) return false;
+    return s->seen[id] = true;
+}
+
+void sampler_unsee(Sampler *s, int32_t id) {
+    if (s->seen && id >= 0 && id < s->ids) s->seen[id] = false;
+}
+
+void sampler_forget(Sampler *s) {
+    if (s->seen) memset(s->seen, 0, (size_t)s->ids * sizeof *s->seen);
+}
+
+/* What was there already becomes less likely. */
+static const float *punished(const Sampler *s, const float *logits) {
+    if (!s->seen) return logits;
+    for (int32_t i = 0; i < s->ids; i++) {
+        double x = logits[i];
+        s->logits[i] = (float)(!s->seen[i] ? x : x > 0 ? x / s->penalty : x * s->penalty);
+    }
+    return s->logits;
 }
 
 static int32_t likeliest(const float *logits, int32_t n) {
@@ -106,6 +143,7 @@ static int32_t candidates(Sampler *s, const float *logits, double *total) {
 }
 
 int32_t sampler_next(Sampler *s, const float *logits, int64_t position) {
+    logits = punished(s, logits);
     int32_t best = likeliest(logits, s->ids);
     if (best < 0 || s->temperature == 0 || s->top_k == 1) return best;
     double total;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Choosing the next token from logits.
+** Choosing the next token from logits, and from what was there already.
 */
 #ifndef STRATA_SAMPLE_H
 #define STRATA_SAMPLE_H
@@ -11,17 +11,27 @@ typedef struct Sampler {
     int64_t top_k;      /* 0: all */
     double top_p;       /* 1: all; the likeliest token always stays */
     double min_p;       /* of the likeliest one's probability, what others need; 0: nothing */
+    double penalty;     /* above 1: makes tokens that were seen less likely */
     uint64_t seed;
     int32_t ids;    /* only 0 … ids-1 are chosen */
     int32_t *order; /* [ids] scratch */
     double *weight; /* [ids] scratch */
+    bool *seen;     /* [ids]: in the sequence; NULL: there is no penalty */
+    float *logits;  /* [ids] scratch: with the penalty */
 } Sampler;
 
+/* 'penalty' is set before. */
 int sampler_open(Sampler *s, int32_t ids, Error *e);
 void sampler_close(Sampler *s);
 
-/* The token for a position; a function of (logits, options, seed, position).  -1: a
-** logit is not finite. */
+/* The token for a position; a function of (logits, options, seed, position) and, with a penalty,
+** of the tokens seen, which stay as they are.  -1: a logit is not finite. */
 int32_t sampler_next(Sampler *s, const float *logits, int64_t position);
+
+/* A token of the sequence, its prompt's or one that was drawn; ids that are never drawn may come.
+** Whether that changed what was seen. */
+bool sampler_see(Sampler *s, int32_t id);
+void sampler_unsee(Sampler *s, int32_t id);
+void sampler_forget(Sampler *s); /* the sequence is empty again */
 
 #endif

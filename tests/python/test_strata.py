@@ -201,17 +201,48 @@ def test_sequences(model):
         s.extend(row[:5])
 
 
-def test_generated_text_is_the_programs(model, program, tmp_path):
-    model.init(1)
-    model.save(tmp_path / "w.safetensors")
-    ran = subprocess.run([program, "generate", "--weights", "w.safetensors", "--prompt", "the ",
-                          "--max-tokens", "12", "--temperature", "0.9", "--top-k", "40", "--seed",
-                          "5"], cwd=tmp_path, check=True, capture_output=True)
+@pytest.fixture(scope="module")
+def trained(program):
+    """The program's weights, which repeat themselves."""
+    folder = program.parent
+    (folder / "text").write_text(TEXT * 100)
+    subprocess.run([program, "train", "--data", "text", "--steps", "80", "--out", "w.safetensors"],
+                   cwd=folder, check=True, capture_output=True)
+    return folder / "w.safetensors"
+
+
+@pytest.mark.parametrize("how", [
+    {"temperature": 0.9, "top_k": 40, "seed": 5},
+    {"temperature": 0, "repeat_penalty": 1.3},
+    {"temperature": 0.8, "top_p": 0.9, "min_p": 0.02, "seed": 3, "repeat_penalty": 1.2},
+])
+def test_generated_text_is_the_programs(model, program, trained, how):
+    model.load(trained)
+    options = [x for name, value in how.items() for x in ("--" + name.replace("_", "-"), str(value))]
+    ran = subprocess.run([program, "generate", "--weights", trained, "--prompt", "the ",
+                          "--max-tokens", "18", *options], check=True, capture_output=True)
     text = model.tokenizer()
-    ids = model.generate(text.encode("the "), 12, temperature=0.9, top_k=40, seed=5)
+    prompt = text.encode("the ")
     written = ran.stdout.decode("utf-8", "replace")
-    own = "".join(text.stream(ids))
+    own = "".join(text.stream(model.generate(prompt, 18, **how)))
     assert own + "\n" * (not own.endswith("\n")) == written  # which ends its line
+    if "repeat_penalty" in how:
+        how = {**how, "repeat_penalty": 1}
+        assert own != "".join(text.stream(model.generate(prompt, 18, **how)))
+
+
+def test_a_sampler_remembers_what_it_drew():
+    logits = [3.0, 2.5, -1.0]
+    sampler = strata.Sampler(3, temperature=0, repeat_penalty=2)
+    for _ in range(2):
+        assert [sampler(logits, i) for i in range(3)] == [0, 1, 0]
+        sampler.forget()
+    sampler.see([0])
+    assert sampler(logits, 0) == 1
+    for wrong in (0, -1, 0.5, float("nan"), 1e4):
+        with pytest.raises(strata.Error, match="repeat_penalty: expected a number from 1 ") as e:
+            strata.Sampler(3, repeat_penalty=wrong)
+        assert e.value.status == 1
 
 
 def test_characters_come_with_weights(tmp_path):

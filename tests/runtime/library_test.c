@@ -25,7 +25,8 @@ static strata_sampling settings(void) {
                               .temperature = 0.8,
                               .top_p = 1,
                               .seed = 11,
-                              .ids = IDS };
+                              .ids = IDS,
+                              .repeat_penalty = 1 };
 }
 
 static strata_sampler *opened(const strata_sampling *how) {
@@ -36,18 +37,64 @@ static strata_sampler *opened(const strata_sampling *how) {
     return s;
 }
 
-/* What the program draws. */
+/* What the program draws; it tells its sampler of prompt and text. */
 static void draws_are_those_of_generate(void **state) {
     (void)state;
+    const double penalty[] = { 1, 1.3, 1000 };
+    const int32_t prompt[] = { 3, IDS, -1, 5 }; /* two of them are never drawn */
+    for (int k = 0; k < 3; k++) {
+        strata_sampling how = settings();
+        how.top_k = 4, how.top_p = 0.9, how.repeat_penalty = penalty[k];
+        strata_sampler *s = opened(&how);
+        Sampler own = {
+            .temperature = 0.8, .top_k = 4, .top_p = 0.9, .seed = 11, .penalty = penalty[k]
+        };
+        assert_int_equal(sampler_open(&own, IDS, NULL), 0);
+        strata_sampler_see(s, prompt, 4);
+        for (int i = 0; i < 4; i++)
+            sampler_see(&own, prompt[i]);
+        for (int i = 0; i < DRAWS; i++) {
+            int32_t id = sampler_next(&own, logits, i);
+            sampler_see(&own, id);
+            assert_int_equal(strata_sampler_next(s, logits, i), id);
+        }
+        sampler_close(&own);
+        strata_sampler_free(s);
+    }
+}
+
+/* Positive logits are divided, others multiplied, once however often a token was there. */
+static void what_was_there_is_less_likely(void **state) {
+    (void)state;
+    const float near[IDS] = { 1, 3, -2, 2.5f, 0, -3, -9 };
+    const int32_t want[] = { 1, 3, 1, 1, 1 }; /* 3 becomes 1.5, then 2.5 1.25 */
     strata_sampling how = settings();
-    how.top_k = 4, how.top_p = 0.9;
+    how.temperature = 0, how.repeat_penalty = 2;
     strata_sampler *s = opened(&how);
-    Sampler own = { .temperature = 0.8, .top_k = 4, .top_p = 0.9, .seed = 11 };
-    assert_int_equal(sampler_open(&own, IDS, NULL), 0);
-    for (int i = 0; i < DRAWS; i++)
-        assert_int_equal(strata_sampler_next(s, logits, i), sampler_next(&own, logits, i));
-    sampler_close(&own);
+    for (int twice = 0; twice < 2; twice++) {
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(strata_sampler_next(s, near, i), want[i]);
+        strata_sampler_forget(s);
+    }
+    const float negative[IDS] = { -4, -2, -3, -5, -6, -7, -8 };
+    strata_sampler_see(s, (int32_t[]){ 1 }, 1); /* -2 becomes -4 */
+    assert_int_equal(strata_sampler_next(s, negative, 0), 2);
+    strata_sampler_see(s, NULL, 1);
+    strata_sampler_see(NULL, (int32_t[]){ 1 }, 1);
+    strata_sampler_forget(NULL);
     strata_sampler_free(s);
+}
+
+/* The structure as it was before the penalty; what lies behind it is not looked at. */
+static void older_callers_have_no_penalty(void **state) {
+    (void)state;
+    strata_sampling how = settings(), old = settings();
+    old.struct_size = offsetof(strata_sampling, repeat_penalty), old.repeat_penalty = NAN;
+    assert_int_equal(old.struct_size, 56);
+    strata_sampler *a = opened(&how), *b = opened(&old);
+    for (int i = 0; i < DRAWS; i++)
+        assert_int_equal(strata_sampler_next(a, logits, i), strata_sampler_next(b, logits, i));
+    strata_sampler_free(a), strata_sampler_free(b);
 }
 
 /* The ids that are likely enough, in the shares that they have among them. */
@@ -71,23 +118,31 @@ static void min_p_leaves_the_likely(void **state) {
     strata_sampler_free(s);
 }
 
+static const struct {
+    size_t at;
+    double number;
+    int64_t integer;
+    const char *word;
+} wrong[] = {
+    { offsetof(strata_sampling, struct_size), 0, 8, "struct_size" },
+    { offsetof(strata_sampling, temperature), -1, 0, "temperature" },
+    { offsetof(strata_sampling, temperature), INFINITY, 0, "temperature" },
+    { offsetof(strata_sampling, top_p), NAN, 0, "top_p" },
+    { offsetof(strata_sampling, min_p), 1.5, 0, "min_p" },
+    { offsetof(strata_sampling, top_k), 0, -1, "top_k" },
+    { offsetof(strata_sampling, ids), 0, 0, "ids" },
+    { offsetof(strata_sampling, ids), 0, (INT64_C(1) << 32) + 1, "reserved" },
+    { offsetof(strata_sampling, repeat_penalty), 0, 0, "repeat_penalty: expected a number" },
+    { offsetof(strata_sampling, repeat_penalty), -1.5, 0, "repeat_penalty" },
+    { offsetof(strata_sampling, repeat_penalty), 0.9, 0, "repeat_penalty" },
+    { offsetof(strata_sampling, repeat_penalty), 1001, 0, "repeat_penalty" },
+    { offsetof(strata_sampling, repeat_penalty), NAN, 0, "repeat_penalty" },
+    { offsetof(strata_sampling, struct_size), 0, 60, "struct_size" },
+    { offsetof(strata_sampling, struct_size), 0, 72, "struct_size" },
+};
+
 static void wrong_settings_are_named(void **state) {
     (void)state;
-    const struct {
-        size_t at;
-        double number;
-        int64_t integer;
-        const char *word;
-    } wrong[] = {
-        { offsetof(strata_sampling, struct_size), 0, 8, "struct_size" },
-        { offsetof(strata_sampling, temperature), -1, 0, "temperature" },
-        { offsetof(strata_sampling, temperature), INFINITY, 0, "temperature" },
-        { offsetof(strata_sampling, top_p), NAN, 0, "top_p" },
-        { offsetof(strata_sampling, min_p), 1.5, 0, "min_p" },
-        { offsetof(strata_sampling, top_k), 0, -1, "top_k" },
-        { offsetof(strata_sampling, ids), 0, 0, "ids" },
-        { offsetof(strata_sampling, ids), 0, (INT64_C(1) << 32) + 1, "reserved" },
-    };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         strata_sampling how = settings();
         strata_sampler *s = (strata_sampler *)&how;
@@ -234,6 +289,8 @@ static void what_there_is_not_is_said(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_are_those_of_generate),
+        cmocka_unit_test(what_was_there_is_less_likely),
+        cmocka_unit_test(older_callers_have_no_penalty),
         cmocka_unit_test(min_p_leaves_the_likely),
         cmocka_unit_test(wrong_settings_are_named),
         cmocka_unit_test(texts_end_at_a_stop),
