@@ -86,7 +86,13 @@ says 1 "^error: -D width: expected 32, which the program was built with, found '
     ./m info -D width=64
 says 1 '^error: -D x: expected an option of the spec, found none; it was built with -D lr' \
     ./m info -D x=64
-shows 'step' ./m train -D width=32.0 --data text --steps 2 --log log --out w.safetensors
+shows 'step' ./m train -D width=32.0 --data text --steps 2 --log log --out w.safetensors \
+    --tensorboard 'the events'
+shows "^    command      ./m train -D width=32.0 --data text .* --tensorboard 'the events'$" \
+    cat 'the events'/*
+shows '^    options      -D lr=0.003 .* -D width=32$' cat 'the events'/*
+shows '^    parameters   [1-9][0-9]*$' cat 'the events'/*
+shows '^    text         5000 tokens' cat 'the events'/*
 shows '"options": {"gate": null, .*"width": 32}' head -n 1 log
 shows '\\"width\\": 32' head -c 20000 w.safetensors
 "$strata" build m.lua -o other || fail build

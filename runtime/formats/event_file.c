@@ -13,43 +13,35 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCALARS = 8, TAG = 64, RECORD = 64 + SCALARS * (TAG + 24), NAMES = 1000 };
+enum { NAMES = 1000 };
 
 /* == Bytes ================================================================ */
 
-typedef struct Bytes {
-    unsigned char at[RECORD];
-    size_t length;
-} Bytes;
-
-static void add_bytes(Bytes *b, const void *bytes, size_t n) {
-    memcpy(b->at + b->length, bytes, n);
-    b->length += n;
-}
-
-static void add_little(Bytes *b, uint64_t value, int bytes) {
+static void add_little(Text *b, uint64_t value, int bytes) {
+    char at[8];
     for (int i = 0; i < bytes; i++)
-        b->at[b->length++] = (unsigned char)(value >> 8 * i);
+        at[i] = (char)(value >> 8 * i);
+    text_bytes(b, at, (size_t)bytes);
 }
 
-static void add_varint(Bytes *b, uint64_t value) {
+static void add_varint(Text *b, uint64_t value) {
     for (; value >= 128; value >>= 7)
-        b->at[b->length++] = (unsigned char)(value | 128);
-    b->at[b->length++] = (unsigned char)value;
+        add_little(b, value | 128, 1);
+    add_little(b, value, 1);
 }
 
 /* CRC-32C (Castagnoli), reflected; a few records a step need no table. */
-static uint32_t crc32c(const unsigned char *p, size_t n) {
+static uint32_t crc32c(const char *p, size_t n) {
     uint32_t crc = 0xffffffff;
     for (size_t i = 0; i < n; i++) {
-        crc ^= p[i];
+        crc ^= (unsigned char)p[i];
         for (int k = 0; k < 8; k++)
             crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
     }
     return ~crc;
 }
 
-static uint32_t masked(const unsigned char *p, size_t n) {
+static uint32_t masked(const char *p, size_t n) {
     uint32_t crc = crc32c(p, n);
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
@@ -58,56 +50,97 @@ static uint32_t masked(const unsigned char *p, size_t n) {
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 }; /* wire types */
 
-static void add_key(Bytes *b, int field, int type) { add_varint(b, (uint64_t)(field << 3 | type)); }
+static void add_key(Text *b, int field, int type) { add_varint(b, (uint64_t)(field << 3 | type)); }
 
-static void add_message(Bytes *b, int field, const void *bytes, size_t n) {
+static void add_number(Text *b, int field, uint64_t value) {
+    add_key(b, field, VARINT);
+    add_varint(b, value);
+}
+
+/* Bytes, a string or a message. */
+static void add_bytes(Text *b, int field, const char *bytes, size_t n) {
     add_key(b, field, LENGTH);
     add_varint(b, n);
-    add_bytes(b, bytes, n);
+    text_bytes(b, bytes, n);
+}
+
+static void add_message(Text *b, int field, const Text *message) {
+    if (message->failed) b->failed = true;
+    else add_bytes(b, field, message->at, message->length);
 }
 
 /* An Event: wall_time = 1, step = 2 */
-static void start_event(Bytes *b, int64_t step) {
+static void start_event(Text *b, int64_t step) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     uint64_t bits;
     memcpy(&bits, &seconds, sizeof bits);
-    b->length = 0;
+    text_clear(b);
     add_key(b, 1, FIXED64);
     add_little(b, bits, 8);
-    add_key(b, 2, VARINT);
-    add_varint(b, (uint64_t)step);
+    add_number(b, 2, (uint64_t)step);
 }
 
 /* A Summary.Value: tag = 1, simple_value = 2 */
-static void add_scalar(Bytes *summary, const EventScalar *s) {
-    Bytes value = { .length = 0 };
+static void add_scalar(EventFile *f, const EventScalar *s) {
     float x = (float)s->value;
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    add_message(&value, 1, s->tag, strnlen(s->tag, TAG));
-    add_key(&value, 2, FIXED32);
-    add_little(&value, bits, 4);
-    add_message(summary, 1, value.at, value.length);
+    text_clear(&f->value);
+    add_bytes(&f->value, 1, s->tag, strlen(s->tag));
+    add_key(&f->value, 2, FIXED32);
+    add_little(&f->value, bits, 4);
+    add_message(&f->summary, 1, &f->value);
 }
 
-static int write_record(EventFile *f, const Bytes *event, Error *e) {
-    unsigned char record[RECORD + 16];
-    Bytes head = { .length = 0 }, tail = { .length = 0 };
-    add_little(&head, event->length, 8);
-    add_little(&head, masked(head.at, 8), 4);
-    add_little(&tail, masked(event->at, event->length), 4);
-    memcpy(record, head.at, 12);
-    memcpy(record + 12, event->at, event->length);
-    memcpy(record + 12 + event->length, tail.at, 4);
-    size_t done = 0, size = event->length + 16;
-    while (done < size) {
-        ssize_t n = write(f->fd, record + done, size - done);
+/* A Summary.Value: tag = 1, tensor = 8, metadata = 9.  Its SummaryMetadata: plugin_data = 1, of
+** which plugin_name = 1; data_class = 4 with TENSOR = 2.  Its TensorProto: dtype = 1 with
+** STRING = 7, string_val = 8; without a tensor_shape it is of rank 0. */
+static void add_text(EventFile *f, const char *tag, const char *text, size_t length) {
+    enum { TENSOR = 2, STRING = 7 };
+    Text plugin = { 0 }, metadata = { 0 }, tensor = { 0 };
+    add_bytes(&plugin, 1, "text", 4);
+    add_message(&metadata, 1, &plugin);
+    add_number(&metadata, 4, TENSOR);
+    add_number(&tensor, 1, STRING);
+    add_bytes(&tensor, 8, text, length);
+    text_clear(&f->value);
+    add_bytes(&f->value, 1, tag, strlen(tag));
+    add_message(&f->value, 8, &tensor);
+    add_message(&f->value, 9, &metadata);
+    add_message(&f->summary, 1, &f->value);
+    text_free(&plugin), text_free(&metadata), text_free(&tensor);
+}
+
+static int write_all(EventFile *f, const Text *t, Error *e) {
+    for (size_t done = 0; done < t->length;) {
+        ssize_t n = write(f->fd, t->at + done, t->length - done);
         if (n < 0 && errno != EINTR) return error_errno(e, f->path, "write", errno);
         done += n > 0 ? (size_t)n : 0;
     }
     return STATUS_OK;
+}
+
+/* f->event */
+static int write_record(EventFile *f, Error *e) {
+    const Text *event = &f->event;
+    int status = text_status(event, e);
+    if (status) return status;
+    text_clear(&f->record);
+    add_little(&f->record, event->length, 8);
+    add_little(&f->record, f->record.at ? masked(f->record.at, 8) : 0, 4);
+    text_bytes(&f->record, event->at, event->length);
+    add_little(&f->record, masked(event->at, event->length), 4);
+    status = text_status(&f->record, e);
+    return status ? status : write_all(f, &f->record, e);
+}
+
+/* f->summary: summary = 5 of an Event */
+static int write_summary(EventFile *f, int64_t step, Error *e) {
+    start_event(&f->event, step);
+    add_message(&f->event, 5, &f->summary);
+    return write_record(f, e);
 }
 
 /* == Files ================================================================ */
@@ -130,15 +163,14 @@ static int create(EventFile *f, const char *folder, Error *e) {
 /* file_version = 3; session_log = 7 with status START = 1 */
 static int write_start(EventFile *f, int64_t step, Error *e) {
     static const char version[] = "brain.Event:2";
-    static const unsigned char start[] = { 1 << 3 | VARINT, 1 };
-    Bytes b;
-    start_event(&b, 0);
-    add_message(&b, 3, version, sizeof version - 1);
-    int status = write_record(f, &b, e);
+    static const char start[] = { 1 << 3 | VARINT, 1 };
+    start_event(&f->event, 0);
+    add_bytes(&f->event, 3, version, sizeof version - 1);
+    int status = write_record(f, e);
     if (status || step == 0) return status;
-    start_event(&b, step + 1);
-    add_message(&b, 7, start, sizeof start);
-    return write_record(f, &b, e);
+    start_event(&f->event, step + 1);
+    add_bytes(&f->event, 7, start, sizeof start);
+    return write_record(f, e);
 }
 
 int event_file_open(EventFile *f, const char *folder, int64_t step, Error *e) {
@@ -154,16 +186,22 @@ int event_file_open(EventFile *f, const char *folder, int64_t step, Error *e) {
 
 int event_file_add(EventFile *f, int64_t step, const EventScalar *scalar, int count, Error *e) {
     if (f->fd < 0) return STATUS_OK;
-    Bytes b, summary = { .length = 0 };
-    for (int i = 0; i < count && i < SCALARS; i++)
-        add_scalar(&summary, &scalar[i]);
-    start_event(&b, step);
-    add_message(&b, 5, summary.at, summary.length);
-    return write_record(f, &b, e);
+    text_clear(&f->summary);
+    for (int i = 0; i < count; i++)
+        add_scalar(f, &scalar[i]);
+    return write_summary(f, step, e);
+}
+
+int event_file_text(EventFile *f, int64_t step, const char *tag, const char *text, Error *e) {
+    if (f->fd < 0) return STATUS_OK;
+    text_clear(&f->summary);
+    add_text(f, tag, text, strlen(text));
+    return write_summary(f, step, e);
 }
 
 void event_file_close(EventFile *f) {
     if (f->fd >= 0) close(f->fd);
     free(f->path);
+    text_free(&f->value), text_free(&f->summary), text_free(&f->event), text_free(&f->record);
     *f = (EventFile){ .fd = -1 };
 }

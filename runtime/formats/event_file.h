@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
-** Event files for TensorBoard: scalars by step.  A run that is resumed writes a file
+** Event files for TensorBoard: scalars by step, and texts.  A run that is resumed writes a file
 ** of its own into the same folder; its first event says at which step it goes on, so
 ** that the reader leaves out what an earlier file has beyond.
 */
 #ifndef STRATA_EVENT_FILE_H
 #define STRATA_EVENT_FILE_H
 
-#include "error.h"
+#include "json.h"
 
 typedef struct EventFile {
     int fd; /* -1: none */
     char *path;
+    Text value, summary, event, record; /* what one write is made in */
 } EventFile;
 
 typedef struct EventScalar {
@@ -21,8 +22,10 @@ typedef struct EventScalar {
 /* Makes 'folder', unless it is there, and a new file in it; folder NULL: keeps nothing.
 ** step: after which the run goes on, 0 at the start. */
 int event_file_open(EventFile *f, const char *folder, int64_t step, Error *e);
-/* One event with up to 8 scalars; one write. */
+/* One event with so many scalars; one write. */
 int event_file_add(EventFile *f, int64_t step, const EventScalar *scalar, int count, Error *e);
+/* One event with a text, which the reader takes for Markdown; one write. */
+int event_file_text(EventFile *f, int64_t step, const char *tag, const char *text, Error *e);
 void event_file_close(EventFile *f);
 
 #endif

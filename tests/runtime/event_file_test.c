@@ -53,7 +53,24 @@ typedef struct Event {
     int started, scalars;
     char version[32], tag[8][80];
     float value[8];
+    char text[4000]; /* of a value that is a text for the plugin "text" */
 } Event;
+
+/* SummaryMetadata: plugin_data { plugin_name: "text" } data_class: TENSOR */
+static const unsigned char text_plugin[] = { 1 << 3 | 2, 6,   1 << 3 | 2, 4,      't',
+                                             'e',        'x', 't',        4 << 3, 2 };
+
+/* TensorProto: dtype: STRING, then string_val. */
+static void read_text(Event *e, const unsigned char *p, size_t n) {
+    const unsigned char *end = p + n;
+    assert_int_equal(varint(&p), 1 << 3);
+    assert_int_equal(varint(&p), 7);
+    assert_int_equal(varint(&p), 8 << 3 | 2);
+    size_t length = varint(&p);
+    assert_int_equal(length, end - p);
+    assert_true(length < sizeof e->text);
+    memcpy(e->text, p, length);
+}
 
 static void read_value(Event *e, const unsigned char *p, const unsigned char *end) {
     assert_true(e->scalars < 8);
@@ -63,6 +80,15 @@ static void read_value(Event *e, const unsigned char *p, const unsigned char *en
             size_t n = varint(&p);
             assert_true(n < 80);
             memcpy(e->tag[e->scalars], p, n);
+            p += n;
+        } else if ((key & 7) == 2) {
+            size_t n = varint(&p);
+            if (key >> 3 == 8) read_text(e, p, n);
+            else {
+                assert_int_equal(key >> 3, 9);
+                assert_int_equal(n, sizeof text_plugin);
+                assert_memory_equal(p, text_plugin, n);
+            }
             p += n;
         } else {
             assert_int_equal(key, 2 << 3 | 5);
@@ -162,12 +188,34 @@ static void scalars_are_read_back(void **state) {
     event_file_close(&f), event_file_close(&other);
 }
 
+/* Longer than what is made of scalars. */
+static void texts_are_read_back(void **state) {
+    char folder[SCRATCH_PATH], text[3000];
+    Event event[4];
+    EventFile f;
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    scratch_path(state, "texts", folder);
+    assert_int_equal(event_file_open(&f, folder, 0, NULL), STATUS_OK);
+    assert_int_equal(event_file_text(&f, 0, "run", text, NULL), STATUS_OK);
+    assert_int_equal(event_file_text(&f, 7, "run", "", NULL), STATUS_OK);
+    assert_int_equal(event_file_add(&f, 8, &(EventScalar){ "x", 1 }, 1, NULL), STATUS_OK);
+    assert_int_equal(read_events(f.path, event, 4), 4);
+    assert_string_equal(event[1].tag[0], "run");
+    assert_string_equal(event[1].text, text);
+    assert_int_equal(event[2].step, 7);
+    assert_string_equal(event[2].text, "");
+    assert_true(event[3].value[0] == 1);
+    event_file_close(&f);
+}
+
 static void nothing_is_kept_without_a_folder(void **state) {
     EventFile f;
     Error e = { 0 };
     char path[SCRATCH_PATH];
     assert_int_equal(event_file_open(&f, NULL, 0, &e), STATUS_OK);
     assert_int_equal(event_file_add(&f, 1, &(EventScalar){ "x", 1 }, 1, &e), STATUS_OK);
+    assert_int_equal(event_file_text(&f, 1, "x", "y", &e), STATUS_OK);
     event_file_close(&f);
     scratch_write(scratch_path(state, "file", path), "x", 1);
     assert_int_not_equal(event_file_open(&f, path, 0, &e), STATUS_OK);
@@ -178,6 +226,7 @@ static void nothing_is_kept_without_a_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars_are_read_back),
+        cmocka_unit_test(texts_are_read_back),
         cmocka_unit_test(nothing_is_kept_without_a_folder),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

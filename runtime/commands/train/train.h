@@ -95,6 +95,8 @@ int run_replaces(Run *r, Error *e);
 
 /* The first line of the log. */
 int run_log(Run *r, Error *e);
+/* The same for people who look at event files: a text, "run". */
+int run_events(Run *r, Error *e);
 /* What is trained, how, and from which weights, on standard output. */
 void run_announce(Run *r);
 

@@ -212,6 +212,7 @@ int run_open(Run *r, Error *e) {
     if (!status)
         status = event_file_open(&r->events, option(r->p, OPTION_TENSORBOARD)->text,
                                  r->resumed ? r->state.step : 0, e);
+    if (!status) status = run_events(r, e);
     const Checkpoint *c = &r->state;
     r->save_every = option(r->p, OPTION_SAVE_EVERY)->count;
     r->order = (DataOrder){ order_called(c->order), c->data_seed, c->context,

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
-** What a run says before its first step: on standard output in some lines, in the log's first one.
+** What a run says before its first step: on standard output in some lines, in the log's first one,
+** in event files as a text.
 */
 #include "train.h"
 
+#include <string.h>
+
+#include "choices.h"
 #include "kernel_cost.h"
 #include "machine.h"
+#include "shell.h"
 #include "tuning.h"
 
 /* A name may be longer than a line. */
@@ -133,4 +138,46 @@ int run_log(Run *r, Error *e) {
     log_init(r, t);
     text_add(t, "}\n");
     return train_log_line(&r->log, e);
+}
+
+/* == Event files ========================================================== */
+
+static void add_command(const Program *p, Text *t) {
+    const Options *o = &p->options;
+    text_add(t, "command      ");
+    text_shell_word(t, p->path);
+    text_add(t, " %s", o->table->command[o->command].name);
+    for (int i = 0; i < o->argc; i++) {
+        text_add(t, " ");
+        text_shell_word(t, o->argv[i]);
+    }
+    text_add(t, "\n");
+}
+
+/* Lines as Markdown shows them as they are: each is indented. */
+static void add_verbatim(Text *t, const Text *lines) {
+    if (lines->failed) t->failed = true;
+    for (const char *at = lines->at; at && *at;) {
+        size_t n = strcspn(at, "\n");
+        text_add(t, "    %.*s\n", (int)n, at);
+        at += n + (at[n] == '\n');
+    }
+}
+
+int run_events(Run *r, Error *e) {
+    const strata_model *m = r->p->m;
+    Text lines = { 0 }, text = { 0 };
+    text_add(&lines, "model        %s, from %s (%016llx), by strata %s\n",
+             strata_string(m, m->name), strata_string(m, m->spec_file),
+             (unsigned long long)m->spec_hash, STRATA_VERSION);
+    choices_line(r->p, &lines);
+    add_command(r->p, &lines);
+    text_add(&lines, "run          %s\nparameters   %lld\ntext         %lld tokens", r->state.run,
+             (long long)m->parameters, (long long)data_count(&r->data));
+    if (r->evaluates) text_add(&lines, ", validation %lld", (long long)data_count(&r->val));
+    add_verbatim(&text, &lines);
+    int status = text_status(&text, e);
+    if (!status) status = event_file_text(&r->events, r->state.step, "run", text.at, e);
+    text_free(&lines), text_free(&text);
+    return status;
 }
