@@ -12,7 +12,9 @@
 from .compiler import build, compile
 from .library import Error, Sampler, Tokenizer
 from .model import Loss, Model, Sequence
+from .version import version as _version
 
+__version__ = _version()
 load = Model
 
 __all__ = ["Error", "Loss", "Model", "Sampler", "Sequence", "Tokenizer", "build", "compile", "load"]

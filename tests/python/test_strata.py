@@ -85,6 +85,12 @@ def test_every_function_of_the_header_is_there():
     assert names == set(ABI.functions)
 
 
+def test_the_version_is_the_compilers():
+    found = subprocess.run([os.environ["STRATA"], "--version"], check=True, capture_output=True,
+                           text=True)
+    assert found.stdout == f"strata {strata.__version__}\n"
+
+
 # == Numbers ==
 
 def test_logits_and_weights_are_the_programs(model, program, tmp_path):
