@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The compiler, called as a program."""
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -29,9 +31,29 @@ def _choice(name, value):
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
-def compile(spec, output=None, *, inference=False, cpu=None, choices=None, options=(), strata=None):
+def _in_python(message, choices):
+    """What the compiler says of -D, in the words of the caller."""
+    message = re.sub(r"-D (\w+):", lambda m: f"choices['{m[1]}']:" if m[1] in choices else m[0],
+                     message)
+    return re.sub(r"-D (\w+)=VALUE", r"choices={'\1': VALUE}", message)
+
+
+def _known(function, how):
+    """Refuses other parameters than those of the function, which go on to compile."""
+    known = [name for f in dict.fromkeys([function, compile])
+             for name in inspect.getfullargspec(f).kwonlyargs]
+    for name in how:
+        if name not in known:
+            raise TypeError(f"{function.__name__}: expected some of {', '.join(known)}, found {name}; "
+                            f"choices={{'{name}': VALUE}} chooses what a spec declares")
+
+
+def compile(spec, output=None, *, inference=False, cpu=None, choices=None, options=(), strata=None,
+            **unknown):
     """Builds a shared library of a spec, a file or Lua text; its path. choices: of what the spec
     declares with option { }, by name."""
+    _known(compile, unknown)
+    choices = choices or {}
     folder = tempfile.TemporaryDirectory(prefix="strata-python-")
     if not isinstance(spec, os.PathLike) and ("\n" in spec or spec.lstrip().startswith("return")):
         text, spec = spec, Path(folder.name, "spec.lua")
@@ -41,17 +63,18 @@ def compile(spec, output=None, *, inference=False, cpu=None, choices=None, optio
         _folders.append(folder)
     command = [program(strata), "build", os.fspath(spec), "--emit", "shared", "-o",
                os.fspath(output), *options]
-    for name, value in (choices or {}).items():
+    for name, value in choices.items():
         command += ["-D", _choice(name, value)]
     command += ["--inference"] if inference else []
     command += ["--cpu", cpu] if cpu else []
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if ran.returncode:
-        raise Error(ran.stderr.strip().removeprefix("error: ")
-                    or f"strata build: ended with status {ran.returncode}", ran.returncode)
+        message = _in_python(ran.stderr.strip().removeprefix("error: "), choices)
+        raise Error(message or f"strata build: ended with status {ran.returncode}", ran.returncode)
     return os.fspath(output)
 
 
 def build(spec, output=None, *, threads=None, as_generated=False, **how):
     """compile, then Model."""
+    _known(build, how)
     return Model(compile(spec, output, **how), threads=threads, as_generated=as_generated)

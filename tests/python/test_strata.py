@@ -311,8 +311,20 @@ def test_options_of_a_spec(tmp_path):
     assert strata.build(spec).options == {"width": 8, "tied": True}
     model = strata.build(spec, choices={"width": 16, "tied": False})
     assert model.dim == 16 and model.options == {"width": 16, "tied": False}
-    with pytest.raises(strata.Error, match="expected an integer of at least 8, found '7'"):
-        strata.build(spec, choices={"width": 7})
+    for choices, words in [
+            ({"width": 7}, "^[^ ]*:1: choices.'width'.: expected an integer of at least 8, found '7'"),
+            ({"wdith": 8}, "^choices.'wdith'.: expected an option that the spec declares: .*"
+                           "did you mean 'width'")]:
+        with pytest.raises(strata.Error, match=words) as caught:
+            strata.build(spec, choices=choices)
+        assert "-D" not in str(caught.value)
+    required = spec.replace("default = 8", "required = true", 1)
+    with pytest.raises(strata.Error, match="expected choices={'width': VALUE}, an integer"):
+        strata.build(required)
+    with pytest.raises(TypeError, match="^build: .*found lr; choices={'lr': VALUE} chooses what"):
+        strata.build(spec, lr=1e-3)
+    with pytest.raises(TypeError, match="^compile: expected some of inference, cpu, .*found width"):
+        strata.compile(spec, width=8)
 
 
 def test_compiling_says_what_is_wrong(tmp_path):
