@@ -19,33 +19,44 @@ typedef struct Prompt {
     bool owned; /* text was read, not given */
 } Prompt;
 
+static bool slides(const Program *p) { return option(p, OPTION_SLIDE)->given; }
+
+/* For some bytes more than there are, and a NUL. */
+static int make_room(Prompt *q, size_t *room, Error *e) {
+    if (q->length < *room) return STATUS_OK;
+    size_t more = *room ? 2 * *room : 4096;
+    char *text = realloc(q->text, more + 1);
+    if (!text) return error_memory(e, "prompt", more + 1);
+    q->text = text;
+    *room = more;
+    return STATUS_OK;
+}
+
 /* All of standard input, up to what could ever fit. */
-static int read_input(Prompt *q, int64_t context, Error *e) {
-    size_t most = (size_t)context * LONGEST_TOKEN + 1;
+static int read_input(const Program *p, Prompt *q, Error *e) {
+    size_t most = slides(p) ? SIZE_MAX : (size_t)p->m->context * LONGEST_TOKEN + 1, room = 0;
     q->owned = true;
-    q->text = malloc(most + 1);
-    if (!q->text) return error_memory(e, "prompt", most + 1);
     while (q->length < most) {
-        ssize_t n = read(STDIN_FILENO, q->text + q->length, most - q->length);
+        int status = make_room(q, &room, e);
+        if (status) return status;
+        ssize_t n = read(STDIN_FILENO, q->text + q->length, room - q->length);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0)
             return error_set(e, STATUS_IO, "standard input: cannot read: %s", strerror(errno));
-        if (n == 0) break;
+        if (n == 0) return STATUS_OK;
         q->length += (size_t)n;
     }
-    if (q->length == most)
-        return error_set(
-            e, STATUS_USER,
-            "standard input: expected a prompt that fits into the context, %lld tokens",
-            (long long)context);
-    return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "standard input: expected a prompt that fits into the context, %d tokens; "
+                     "--slide takes any",
+                     p->m->context);
 }
 
 static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e) {
     const char *given = option(p, OPTION_PROMPT)->text;
     bool input = strcmp(given, "-") == 0;
     int status = STATUS_OK;
-    if (input) status = read_input(q, p->m->context, e);
+    if (input) status = read_input(p, q, e);
     else *q = (Prompt){ .text = (char *)given, .length = strlen(given) };
     if (status) return status;
     TokenIds ids = { .width = sizeof *q->ids, .grows = true, .template = true, .open = true };
@@ -60,16 +71,20 @@ static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e
     return status;
 }
 
-/* How many tokens to write: as asked, within the context. */
+/* How many tokens to write: as asked, within the context unless it slides. */
 static int count_tokens(const Program *p, const Prompt *q, int64_t *count, Error *e) {
     const OptionValue *most = option(p, OPTION_MAX_TOKENS);
     int64_t context = p->m->context;
+    if (slides(p)) {
+        *count = most->given ? most->count : context;
+        return STATUS_OK;
+    }
     if (q->count > context)
-        return error_set(
-            e, STATUS_USER,
-            "generate: --prompt: expected at most the context, %lld tokens, found %lld; the last "
-            "part of it can be given, or a model be built with a larger context",
-            (long long)context, (long long)q->count);
+        return error_set(e, STATUS_USER,
+                         "generate: --prompt: expected at most the context, %lld tokens, found "
+                         "%lld; --slide reads "
+                         "the last part of it, or a model can be built with a larger context",
+                         (long long)context, (long long)q->count);
     *count = most->given ? most->count : context - q->count;
     if (q->count + *count > context)
         return error_set(
@@ -137,6 +152,12 @@ static void tell_unknown(const Tokenizer *t, const Prompt *q) {
     note("note", tokenizer_unknown(words, t, "the prompt", q->unknown, q->count));
 }
 
+static int check_options(const Program *p, Error *e) {
+    if (slides(p) && option(p, OPTION_DRAFT)->given)
+        return error_set(e, STATUS_USAGE, "generate: expected --slide or --draft, found both");
+    return options_require(&p->options, OPTION_WEIGHTS, e);
+}
+
 int command_generate(const Program *p, Error *e) {
     Session s = { 0 };
     char about[ABOUT_WEIGHTS];
@@ -144,7 +165,7 @@ int command_generate(const Program *p, Error *e) {
     Prompt q = { 0 };
     int64_t count = 0;
     int status = program_causal(p, "generate", e);
-    if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
+    if (!status) status = check_options(p, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights_about(p, &s, &t, about, e);
     if (!status) tell_weights(about);

@@ -21,6 +21,11 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
     int32_t ids = t->ids < p->m->vocab ? t->ids : p->m->vocab;
     int status = sampler_open(&x->sampler, ids, e);
     x->logits = calloc((size_t)p->m->vocab, sizeof *x->logits);
+    if (option(p, OPTION_SLIDE)->given) {
+        x->ids = calloc((size_t)p->m->context, sizeof *x->ids);
+        if (!status && !x->ids)
+            status = error_memory(e, "tokens", (size_t)p->m->context * sizeof *x->ids);
+    }
     if (!status && !x->logits)
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x->logits);
     if (!status) status = session_state(s, &x->state, p->m->context, e);
@@ -29,6 +34,7 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
 
 void writing_close(TokenWriter *x) {
     free(x->logits);
+    free(x->ids);
     text_stops_free(&x->stops);
     decoder_free(&x->decoder);
     sampler_close(&x->sampler);
@@ -36,13 +42,17 @@ void writing_close(TokenWriter *x) {
     region_close(&x->state);
 }
 
+static int empty_state(TokenWriter *x, Error *e) {
+    x->held = 0;
+    return session_check(x->s, x->s->api->state_init(x->s->ctx.at, x->state.at, x->s->m->context),
+                         "state_init", e);
+}
+
 int writing_reset(TokenWriter *x, Error *e) {
     x->position = 0;
     x->unread = -1;
     sampler_forget(&x->sampler);
-    if (x->draft) return draft_reset(x->draft, e);
-    return session_check(x->s, x->s->api->state_init(x->s->ctx.at, x->state.at, x->s->m->context),
-                         "state_init", e);
+    return x->draft ? draft_reset(x->draft, e) : empty_state(x, e);
 }
 
 /* The token for a position, behind others that the draft proposed: drawn as draw() will. */
@@ -58,20 +68,52 @@ static int32_t guess(void *user, const float *logits, const int32_t *proposed, i
     return id;
 }
 
+static int prefill(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
+    Session *s = x->s;
+    int status = session_arena(s, count, true, e);
+    return status ? status
+                  : session_check(s,
+                                  s->api->prefill(s->ctx.at, s->weights.at, x->state.at,
+                                                  s->arena.at, ids, count, x->logits),
+                                  "prefill", e);
+}
+
+/* Ids go behind those held, of which halves of the context go until all have room: *gone of both
+** together.  The same ones, whether many come at once or one by one. */
+static void hold(TokenWriter *x, const int32_t *ids, int64_t count, int64_t *gone) {
+    int64_t context = x->s->m->context, half = (context + 1) / 2, more = x->held + count - context;
+    *gone = more > 0 ? (more + half - 1) / half * half : 0;
+    int64_t old = *gone < x->held ? *gone : x->held, skipped = *gone - old;
+    x->held -= old;
+    memmove(x->ids, x->ids + old, (size_t)x->held * sizeof *ids);
+    memcpy(x->ids + x->held, ids + skipped, (size_t)(count - skipped) * sizeof *ids);
+    x->held += count - skipped;
+}
+
+/* What is left is read again, at the places that it has now. */
+static int slide(TokenWriter *x, Error *e) {
+    int64_t held = x->held;
+    int status = empty_state(x, e);
+    x->held = held;
+    return status ? status : prefill(x, x->ids, held, e);
+}
+
 static int decode(TokenWriter *x, int32_t id, Error *e) {
     Session *s = x->s;
     void *states[1] = { x->state.at };
+    int64_t gone = 0;
     x->position++;
     if (x->draft) return draft_next(x->draft, id, guess, x, x->logits, e);
+    if (x->ids) hold(x, &id, 1, &gone);
+    if (gone) return slide(x, e);
     return session_check(
         s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
         "decode", e);
 }
 
 int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
-    Session *s = x->s;
-    int status = session_arena(s, count, true, e);
-    if (!status && x->unread >= 0) status = decode(x, x->unread, e);
+    int64_t gone = 0;
+    int status = x->unread >= 0 ? decode(x, x->unread, e) : STATUS_OK;
     x->unread = -1;
     if (status) return status;
     for (int64_t i = 0; i < count; i++)
@@ -80,10 +122,8 @@ int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
     x->last = 0;
     text_stops_reset(&x->stops);
     if (x->draft) return draft_read(x->draft, ids, count, x->logits, e);
-    return session_check(
-        s,
-        s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at, ids, count, x->logits),
-        "prefill", e);
+    if (x->ids) hold(x, ids, count, &gone);
+    return gone ? slide(x, e) : prefill(x, ids, count, e);
 }
 
 /* As it is for a program that reads it; a terminal is not driven by it. */

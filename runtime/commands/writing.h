@@ -21,6 +21,8 @@ typedef struct TokenWriter {
     Decoder decoder;
     float *logits;    /* [V], of the token behind the sequence */
     int64_t position; /* tokens of the sequence */
+    int32_t *ids;     /* [context] with --slide: those of them that the state has; else NULL */
+    int64_t held;     /* how many those are */
     Draft *draft;     /* NULL: none */
     int32_t unread;   /* a token that was drawn and is not part of it yet; -1: none */
     char last;        /* byte of the answer that was written; 0: none */
@@ -40,7 +42,7 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
 void writing_close(TokenWriter *x);          /* harmless on {0} */
 int writing_reset(TokenWriter *x, Error *e); /* the sequence is empty again */
 
-/* Reads ids, behind what was drawn last.  The caller has looked that they fit. */
+/* Reads ids, behind what was drawn last.  The caller has looked that they fit, unless it slides. */
 int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e);
 /* Draws and shows 'count' tokens at most. */
 int writing_answer(TokenWriter *x, int64_t count, Error *e);

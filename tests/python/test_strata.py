@@ -237,6 +237,35 @@ def test_generated_text_is_the_programs(model, program, trained, how):
         assert own != "".join(text.stream(model.generate(prompt, 18, **how)))
 
 
+@pytest.mark.parametrize("length", [4, 24, 25, 36, 37, 100])
+def test_contexts_slide_as_they_do_here(model, program, trained, length):
+    """The program's text with --slide is that of new sequences of what is left."""
+    model.load(trained)
+    text = (TEXT * 2)[:length].encode()
+    how = {"temperature": 0.9, "seed": 4, "repeat_penalty": 1.1}
+    options = [x for name, value in how.items() for x in ("--" + name.replace("_", "-"), str(value))]
+    ran = subprocess.run([program, "generate", "--weights", trained, "--slide", "--max-tokens", "60",
+                          *options], input=text, check=True, capture_output=True)
+    sampler = strata.Sampler(model.vocab, **how)
+    sampler.see(np.frombuffer(text, np.uint8))
+    ids, first, written = list(text), 0, []
+    while len(ids) - first > model.context:
+        first += model.context // 2
+    sequence = model.sequence()
+    logits = sequence.prefill(ids[first:])
+    while len(written) < 60:
+        written.append(sampler(logits, len(ids)))
+        ids.append(written[-1])
+        if len(ids) - first > model.context:
+            first += model.context // 2
+            sequence = model.sequence()
+            logits = sequence.prefill(ids[first:])
+        else:
+            logits = sequence.decode(ids[-1])
+    own = "".join(model.tokenizer().stream(written))
+    assert own + "\n" * (not own.endswith("\n")) == ran.stdout.decode("utf-8", "replace")
+
+
 def test_a_sampler_remembers_what_it_drew():
     logits = [3.0, 2.5, -1.0]
     sampler = strata.Sampler(3, temperature=0, repeat_penalty=2)

@@ -101,10 +101,36 @@ static void stops_samples_and_penalties(void **state) {
     assert_string_equal(second + 5, one); /* the second is that of the next seed */
 }
 
+/* Beyond the context, which the mock model refuses to pass. */
+static void contexts_slide(void **state) {
+    (void)state;
+    char words[400], text[128];
+    run(24, 0, "train --data text --steps 300 --lr 0.1 --out w --overwrite");
+    run(24, 1, "generate --weights w --prompt ab --temperature 0 --max-tokens 15");
+    run(24, 0, "generate --weights w --prompt ab --temperature 0 --max-tokens 60 --slide");
+    assert_string_equal(ran.out, "cdefgh abcdefgh abcdefgh abcdefgh abcdefgh abcdefgh abcdefgh\n");
+    run(24, 0, "generate --weights w --prompt ab --temperature 0 --slide"); /* the context */
+    assert_string_equal(ran.out, "cdefgh abcdefgh \n");
+    for (int i = 1; i < 80; i++) {
+        snprintf(
+            text, sizeof text, "%.*s", i,
+            "abcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefgh");
+        snprintf(words, sizeof words,
+                 "generate --weights w --prompt %s --temperature 0 --slide --max-tokens 1", text);
+        run(24, 0, words);
+        assert_int_equal(ran.out[0], "abcdefgh "[(i - 1) % 8 + 1]);
+    }
+    program_run(&ran, model(24), &folder, text, "generate --weights w --slide --max-tokens 1");
+    assert_int_equal(ran.status, 0);
+    run(24, 2, "generate --weights w --prompt a --slide --draft x.so --draft-weights x");
+    says("expected --slide or --draft, found both", ran.err);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_characters_are_told),
         cmocka_unit_test(stops_samples_and_penalties),
+        cmocka_unit_test(contexts_slide),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }
