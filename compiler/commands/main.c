@@ -7,6 +7,7 @@
 #include "console.h"
 #include "escape.h"
 #include "process.h"
+#include "program_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ static int command_completion(const Options *o, Error *e) {
             e, STATUS_USAGE, "strata completion: expected bash, zsh or fish, found %s%s%s",
             o->words ? "'" : "nothing", o->words ? o->word[o->words - 1] : "", o->words ? "'" : "");
     Text t = { 0 };
-    int status = options_completion(&t, o->table, "strata", o->word[0], e);
+    int status = options_completion(&t, o->table, &program_options, "strata", o->word[0], e);
     if (!status) return console_text(&t, e);
     text_free(&t);
     return status;

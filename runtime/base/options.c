@@ -23,6 +23,12 @@ bool option_is_optional(const OptionRow *r) { return r->argument[0] == '='; }
 
 bool option_is_joined(const OptionRow *r) { return r->kind == OPTION_IS_CHOICE && !r->name[1]; }
 
+char option_letter(const OptionTable *table, int option) {
+    for (int i = 0; i < table->letters; i++)
+        if (table->letter[i].option == option) return table->letter[i].letter;
+    return 0;
+}
+
 /* == Messages ============================================================= */
 
 /* "TITLE COMMAND": where a mistake is. */
@@ -230,11 +236,20 @@ static int take(Options *o, int option, const char *text, Error *e) {
 
 static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
 
+/* The option of the command that "-w" stands for; t->options: none. */
+static int find_letter(const Options *o, const char *word) {
+    const OptionTable *t = o->table;
+    bool short_name = word[0] == '-' && word[1] && !word[2];
+    for (int i = 0; short_name && i < t->letters; i++)
+        if (t->letter[i].letter == word[1]
+            && option_is_in(&t->option[t->letter[i].option], o->command))
+            return t->letter[i].option;
+    return t->options;
+}
+
 /* Ends the words of an option that takes several, and is no option's value. */
 static bool ends_words(const Options *o, const char *word) {
-    const char *letter = o->table->letter;
-    return strncmp(word, "--", 2) == 0
-        || (letter && word[0] == '-' && strcmp(word + 1, letter) == 0);
+    return strncmp(word, "--", 2) == 0 || find_letter(o, word) < o->table->options;
 }
 
 /* Is 'word' this option?  *value: what is joined to it, NULL where nothing is. */
@@ -251,10 +266,9 @@ static bool is_row(const OptionRow *r, const char *word, const char **value) {
 
 static int find_option(const Options *o, const char *word, const char **value) {
     const OptionTable *t = o->table;
+    int by_letter = find_letter(o, word);
     *value = NULL;
-    if (t->letter && word[0] == '-' && strcmp(word + 1, t->letter) == 0
-        && option_is_in(&t->option[t->letter_of], o->command))
-        return t->letter_of;
+    if (by_letter < t->options) return by_letter;
     for (int i = 0; i < t->options; i++)
         if (option_is_in(&t->option[i], o->command) && is_row(&t->option[i], word, value)) return i;
     return t->options;

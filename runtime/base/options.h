@@ -56,13 +56,19 @@ enum {
     OPTION_PAIRS = 256
 };
 
+/* -w stands for --weights. */
+typedef struct OptionLetter {
+    char letter;
+    int option;
+} OptionLetter;
+
 typedef struct OptionTable {
     const char *title; /* in front of messages; "": nothing */
     const CommandRow *command;
     const OptionRow *option;
     int commands, options;
-    const char *letter; /* "o": -o stands for the option 'letter_of'; NULL: none does */
-    int letter_of;
+    const OptionLetter *letter; /* short names of some options */
+    int letters;
     const char *closing; /* of the program's --help */
     /* what --help of a command, or of the program (table->commands), ends with */
     void (*limits)(Text *t, int command);
@@ -104,6 +110,8 @@ const char *option_name(char to[32], const OptionRow *r);
 const char *option_argument(const OptionRow *r);
 bool option_is_optional(const OptionRow *r);
 bool option_is_joined(const OptionRow *r); /* "-O2" */
+/* 'w' where -w stands for the option; 0: it has no short name. */
+char option_letter(const OptionTable *table, int option);
 static inline bool option_is_in(const OptionRow *r, int command) {
     return r->commands >> command & 1;
 }
@@ -111,8 +119,9 @@ static inline bool option_is_in(const OptionRow *r, int command) {
 /* What --help prints; table->commands: the program's. */
 void options_help(Text *t, const OptionTable *table, const char *program, int command);
 
-/* The completion script of bash, zsh or fish. */
-int options_completion(Text *t, const OptionTable *table, const char *program, const char *shell,
-                       Error *e);
+/* The completion script of bash, zsh or fish.  inner: the table of the programs whose words a
+** command with ALL_WORDS takes behind its first one, or NULL. */
+int options_completion(Text *t, const OptionTable *table, const OptionTable *inner,
+                       const char *program, const char *shell, Error *e);
 
 #endif

@@ -25,6 +25,8 @@ static const OptionRow option[OPTIONS] = {
 #include "program_options.def"
 };
 
+static const OptionLetter letter[] = { { 'o', OPTION_OUTPUT } };
+
 /* Has the command one of these options?  The program itself has all. */
 static bool has(int command, const OptionId *id, int n) {
     for (int i = 0; i < n; i++)
@@ -58,8 +60,8 @@ const OptionTable program_options = {
     .option = option,
     .commands = COMMANDS,
     .options = OPTIONS,
-    .letter = "o",
-    .letter_of = OPTION_OUTPUT,
+    .letter = letter,
+    .letters = sizeof letter / sizeof *letter,
     .closing = "NO_COLOR in the environment turns colours off.\n",
     .limits = limits,
 };

@@ -153,7 +153,7 @@ int program_distinct(const char *out, const char *in, Error *e) {
 
 static int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
-    int status = options_completion(&t, &program_options, p->file, p->options.word[0], e);
+    int status = options_completion(&t, &program_options, NULL, p->file, p->options.word[0], e);
     if (!status) return console_text(&t, e);
     text_free(&t);
     return status;

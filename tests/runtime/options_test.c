@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Command lines: the tables of programs and of the compiler, strict values, messages,
-** help and completions.
+** Command lines: the tables of programs and of the compiler, strict values, messages and help.
 */
 #include "test.h"
 
@@ -207,33 +206,8 @@ static void help_and_version(void **state) {
     assert_true(o.version);
 }
 
-/* A table whose texts are all that shells take for their own. */
-static const CommandRow odd_command[] = {
-    { "it's", "a'b|c:d|[e]", ONE_WORD, "a shell's [words]: $(x) `y` \"z\" \\", "" },
-    { "a:b[c]", "SPEC", ANY_WORDS, "brackets ] and ' : \\", "" },
-    { "later", "", NOT_YET, "isn't here", "" },
-};
-static const OptionRow odd_option[] = {
-    { "it's[all]:of", OPTION_IS_CHOICE, "don't|x:y|[z]", 0, 0, "", 3,
-      "'quotes', [brackets]: $(x) \\" },
-    { "joined", OPTION_IS_CHOICE, "=don't|x:y", 0, 0, "", 1, "it's: [optional]" },
-    { "O", OPTION_IS_CHOICE, "0|1", 0, 0, "", 2, "a level's [help]: '" },
-    { "file", OPTION_IS_FILE, "FILE's:[x]", 0, 0, "", 3, "':[]" },
-    { "flag", OPTION_IS_FLAG, "", 0, 0, "", 2, "]['" },
-};
-static void no_limits(Text *t, int command) { text_add(t, "\nnone of %d\n", command); }
-static const OptionTable odd_options = {
-    .title = "odd",
-    .command = odd_command,
-    .option = odd_option,
-    .commands = sizeof odd_command / sizeof *odd_command,
-    .options = sizeof odd_option / sizeof *odd_option,
-    .closing = "",
-    .limits = no_limits,
-};
-static const OptionTable *const tables[] = { &program_options, &strata_options, &odd_options };
-static const char *const shells[] = { "bash", "zsh", "fish" };
-enum { TABLES = 3, SHELLS = 3 };
+static const OptionTable *const tables[] = { &program_options, &strata_options };
+enum { TABLES = 2 };
 
 /* Help names each option of each command, ends with the limits, and keeps back no help. */
 static void help_is_complete(void **state) {
@@ -256,114 +230,6 @@ static void help_is_complete(void **state) {
         }
 }
 
-/* Every completion names each option and each command there is. */
-static void completions_are_complete(void **state) {
-    (void)state;
-    Error e = { 0 };
-    for (int k = 0; k < TABLES - 1; k++)
-        for (int s = 0; s < SHELLS; s++) {
-            Text t = { 0 };
-            assert_int_equal(options_completion(&t, tables[k], "model", shells[s], &e), 0);
-            assert_int_equal(text_status(&t, &e), 0);
-            for (int i = 0; i < tables[k]->options; i++)
-                assert_non_null(strstr(t.at, tables[k]->option[i].name));
-            for (int c = 0; c < tables[k]->commands; c++)
-                if (tables[k]->command[c].words != NOT_YET)
-                    assert_non_null(strstr(t.at, tables[k]->command[c].name));
-            text_free(&t);
-        }
-    Text t = { 0 };
-    assert_int_equal(options_completion(&t, &program_options, "model", "tcsh", &e), STATUS_USAGE);
-    text_free(&t);
-}
-
-/* Writes a text to a new file, whose name it fills in. */
-static void write_script(char name[32], const Text *t, const char *tail) {
-    snprintf(name, 32, "/tmp/strata-completion-XXXXXX");
-    int fd = mkstemp(name);
-    assert_true(fd >= 0);
-    assert_true(write(fd, t->at, t->length) == (ssize_t)t->length);
-    assert_true(write(fd, tail, strlen(tail)) == (ssize_t)strlen(tail));
-    close(fd);
-}
-
-/* A shell reads its script, of every table, without running it. */
-static void check_syntax(const char *shell) {
-    char command[128], name[32];
-    snprintf(command, sizeof command, "command -v %s >/dev/null", shell);
-    if (system(command) != 0) {
-        print_message("%s is not installed: its completion scripts were not read\n", shell);
-        skip();
-    }
-    for (int k = 0; k < TABLES; k++) {
-        Text t = { 0 };
-        Error e = { 0 };
-        assert_int_equal(options_completion(&t, tables[k], "it's a model", shell, &e), 0);
-        write_script(name, &t, "");
-        snprintf(command, sizeof command, "cd / && %s -n %s", shell, name);
-        int status = system(command);
-        unlink(name);
-        if (status) fail_msg("%s -n takes the script of table %d for wrong:\n%s", shell, k, t.at);
-        text_free(&t);
-    }
-}
-
-static void bash_reads(void **state) { (void)state, check_syntax("bash"); }
-static void zsh_reads(void **state) { (void)state, check_syntax("zsh"); }
-static void fish_reads(void **state) { (void)state, check_syntax("fish"); }
-
-/* Runs bash on a table's script and on 'tail', which asks; the answers are lines. */
-static void ask_bash(const OptionTable *table, const char *tail, int lines, char line[][64]) {
-    if (access("/bin/bash", X_OK) != 0) {
-        print_message("bash is not installed: its completion script was not run\n");
-        skip();
-    }
-    Text t = { 0 };
-    Error e = { 0 };
-    char name[32], command[128];
-    assert_int_equal(options_completion(&t, table, "it's a model", "bash", &e), 0);
-    write_script(name, &t, tail);
-    snprintf(command, sizeof command, "cd / && /bin/bash --norc %s 2>&1", name);
-    FILE *f = popen(command, "r");
-    for (int i = 0; i < lines; i++)
-        if (!fgets(line[i], sizeof line[i], f)) line[i][0] = 0;
-    pclose(f);
-    unlink(name);
-    text_free(&t);
-}
-
-#define ASK(words, at)                                                                   \
-    "COMP_WORDS=(m " words "); COMP_CWORD=" #at "; COMPREPLY=(); _strata_it_s_a_model; " \
-    "echo \"${COMPREPLY[*]}\"\n"
-
-/* The bash script completes what it should. */
-static void bash_completes(void **state) {
-    (void)state;
-    char line[4][64];
-    ask_bash(&program_options,
-             ASK("tr", 1) ASK("train --res", 2) ASK("train --order se", 3) ASK("completion z", 2),
-             4, line);
-    assert_string_equal(line[0], "train\n");
-    assert_string_equal(line[1], "--resume\n");
-    assert_string_equal(line[2], "sequential\n");
-    assert_string_equal(line[3], "zsh\n");
-    ask_bash(&strata_options,
-             ASK("ins", 1) ASK("build --pre", 2) ASK("build --emit sh", 3) ASK("build -O", 2), 4,
-             line);
-    assert_string_equal(line[0], "inspect\n");
-    assert_string_equal(line[1], "--precision --prefix\n");
-    assert_string_equal(line[2], "shared\n");
-    assert_string_equal(line[3], "-O0 -O1 -O2 -O3\n");
-    ask_bash(&odd_options,
-             ASK("it", 1) ASK("\"it's\" x", 2) ASK("\"it's\" \"--it's[all]:of\" d", 3)
-                 ASK("\"it's\" --it", 2),
-             4, line);
-    assert_string_equal(line[0], "it's\n");
-    assert_string_equal(line[1], "\n");
-    assert_string_equal(line[2], "don't\n");
-    assert_string_equal(line[3], "--it's[all]:of\n");
-}
-
 static void nearest(void **state) {
     (void)state;
     static const char *const name[] = { "steps", "seed", "batch" };
@@ -381,17 +247,9 @@ static void nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),
-        cmocka_unit_test(strata_values),
-        cmocka_unit_test(mistakes),
-        cmocka_unit_test(strata_mistakes),
-        cmocka_unit_test(help_and_version),
-        cmocka_unit_test(help_is_complete),
-        cmocka_unit_test(completions_are_complete),
-        cmocka_unit_test(bash_reads),
-        cmocka_unit_test(zsh_reads),
-        cmocka_unit_test(fish_reads),
-        cmocka_unit_test(bash_completes),
+        cmocka_unit_test(values),           cmocka_unit_test(strata_values),
+        cmocka_unit_test(mistakes),         cmocka_unit_test(strata_mistakes),
+        cmocka_unit_test(help_and_version), cmocka_unit_test(help_is_complete),
         cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
