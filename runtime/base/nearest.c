@@ -27,11 +27,16 @@ int name_distance(const char *a, const char *b) {
     return one[n];
 }
 
+/* Without the dashes of an option. */
+static int letters(const char *word) { return (int)strlen(word + strspn(word, "-")); }
+
+/* What leaves no letter of a word as it is, is not near: -x is another word than -o. */
 const char *nearest_name(const char *word, const char *const *candidate, int count) {
     const char *best = NULL;
     int least = 1 + (int)strlen(word) / 3;
     for (int i = 0; i < count; i++) {
         int d = name_distance(word, candidate[i]);
+        if (d >= smaller(letters(word), letters(candidate[i]))) continue;
         if (d <= least && (!best || d < least)) {
             best = candidate[i];
             least = d;

@@ -14,11 +14,13 @@ static void pad(Text *t, const char *s, int width) {
     text_add(t, "%s%*s", s, width > columns(s) ? width - columns(s) : 0, "");
 }
 
-static void option_help(Text *t, const OptionRow *r) {
+static void option_help(Text *t, const OptionTable *table, int option) {
     enum { WIDTH = 27 };
-    char left[128], name[32];
+    const OptionRow *r = &table->option[option];
+    char left[128], name[32], brief[8] = "", letter = option_letter(table, option);
     bool optional = option_is_optional(r);
-    print_text(left, sizeof left, "  %s%s%s%s", option_name(name, r),
+    if (letter) print_text(brief, sizeof brief, "-%c, ", letter);
+    print_text(left, sizeof left, "  %s%s%s%s%s", brief, option_name(name, r),
                optional                  ? "["
                    : option_is_joined(r) ? ""
                                          : " ",
@@ -69,7 +71,7 @@ void options_help(Text *t, const OptionTable *table, const char *program, int co
         if (*c->more) text_add(t, "  %s\n", c->more);
         text_add(t, "\nOptions\n");
         for (int i = 0; i < table->options; i++)
-            if (option_is_in(&table->option[i], command)) option_help(t, &table->option[i]);
+            if (option_is_in(&table->option[i], command)) option_help(t, table, i);
         text_add(t,
                  "  --help                    this text\n"
                  "  --version                 what this program is\n");

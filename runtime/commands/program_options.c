@@ -25,7 +25,11 @@ static const OptionRow option[OPTIONS] = {
 #include "program_options.def"
 };
 
-static const OptionLetter letter[] = { { 'o', OPTION_OUTPUT } };
+static const OptionLetter letter[] = {
+    { 'o', OPTION_OUTPUT },
+    { 'p', OPTION_PROMPT },
+    { 'w', OPTION_WEIGHTS },
+};
 
 /* Has the command one of these options?  The program itself has all. */
 static bool has(int command, const OptionId *id, int n) {

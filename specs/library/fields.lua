@@ -102,7 +102,7 @@ end
 -- reader cannot know the names.
 function unknown(expected, found, name, t, far)
   local best, d = nearest(name, t)
-  local near = best and d <= math.max(1, #name // 3)
+  local near = best and d <= math.max(1, #name // 3) and d < math.min(#name, #best)
   if near then return expected .. ", " .. found .. "; did you mean '" .. best .. "'?" end
   if best and not far and not begins(name, best) then best = nil end
   return expected .. ", " .. found .. (best and "; the nearest is '" .. best .. "'" or "")

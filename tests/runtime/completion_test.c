@@ -184,6 +184,8 @@ static const Offer offer[] = {
     { "run m.lua generate --prompt ", "" },
     { "run m.lua generate --stop x ", "" },
     { "run m.lua eval --weights n", "notes.txt" },
+    { "run m.lua generate -w n", "notes.txt" },
+    { "run m.lua generate -p ", "" },
     { "run m.lua completion b", "bash" },
 };
 /* A program's own script. */

@@ -62,6 +62,23 @@ static void values(void **state) {
     options_free(&o);
 }
 
+/* Short names are their options', and end the words of another one. */
+static void short_names(void **state) {
+    (void)state;
+    Options o;
+    Error e;
+    assert_int_equal(parse(&o, "generate --stop a b -w W -p hello", &e), 0);
+    assert_string_equal(o.value[OPTION_WEIGHTS].text, "W");
+    assert_string_equal(o.value[OPTION_PROMPT].text, "hello");
+    assert_int_equal(o.value[OPTION_STOP].length, 2);
+    options_free(&o);
+    Text t = { 0 };
+    options_help(&t, &program_options, "m", COMMAND_GENERATE);
+    assert_non_null(strstr(t.at, "\n  -w, --weights FILE  "));
+    assert_non_null(strstr(t.at, "\n  -p, --prompt TEXT  "));
+    text_free(&t);
+}
+
 static void strata_values(void **state) {
     (void)state;
     Options o;
@@ -165,7 +182,7 @@ static void strata_mistakes(void **state) {
         { "--verson", 2, "strata: expected a command, found '--verson'; 'strata --help'" },
         { "--cpu x", 2, "expected a command before '--cpu'" },
         { "build --emmit exe", 2, "strata build: unknown option '--emmit'; the nearest is" },
-        { "build -x", 2, "unknown option '-x'; the nearest is '-o'" },
+        { "build -x", 2, "unknown option '-x'; 'strata build --help' lists them" },
         { "build -o=x", 2, "unknown option '-o'" },
         { "build --profile", 2, "unknown option '--profile'" },
         { "build -O", 2, "-O: expected 0|1|2|3, found nothing" },
@@ -236,6 +253,9 @@ static void nearest(void **state) {
     assert_string_equal(nearest_name("step", name, 3), "steps");
     assert_string_equal(nearest_name("sede", name, 3), "seed");
     assert_null(nearest_name("wombat-herding", name, 3));
+    static const char *const brief[] = { "-o", "-D", "k" };
+    assert_null(nearest_name("-x", brief, 3)); /* no letter is the same */
+    assert_null(nearest_name("z", brief, 3));
     assert_int_equal(name_distance("", "abc"), 3);
     assert_int_equal(name_distance("kitten", "sitting"), 3);
     assert_int_equal(name_distance("sede", "seed"), 1); /* swapped */
@@ -247,10 +267,10 @@ static void nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),           cmocka_unit_test(strata_values),
-        cmocka_unit_test(mistakes),         cmocka_unit_test(strata_mistakes),
-        cmocka_unit_test(help_and_version), cmocka_unit_test(help_is_complete),
-        cmocka_unit_test(nearest),
+        cmocka_unit_test(values),           cmocka_unit_test(short_names),
+        cmocka_unit_test(strata_values),    cmocka_unit_test(mistakes),
+        cmocka_unit_test(strata_mistakes),  cmocka_unit_test(help_and_version),
+        cmocka_unit_test(help_is_complete), cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
