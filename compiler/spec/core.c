@@ -12,22 +12,22 @@
 
 /* == Parameters =========================================================== */
 
-static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
+static Init to_init(lua_State *L, const char *what, int kind, int value, const Shape *s) {
     static const char *const kinds[] = { "constant", "normal", "list", "uniform", NULL };
     Init init = { .kind = (InitKind)luaL_checkoption(L, kind, NULL, kinds) };
     if (init.kind == INIT_CONSTANT || init.kind == INIT_NORMAL) {
         init.value = luaL_checknumber(L, value);
         return init;
     }
-    int64_t n = tensor_list_length(L, value, "param"), count = shape_count(s);
+    int64_t n = tensor_list_length(L, value, what), count = shape_count(s);
     init.points = n;
     if (n != count && init.kind == INIT_LIST)
-        spec_fail(L, "param: expected as many initial values as elements, %I, found %I",
+        spec_fail(L, "%s: expected as many initial values as elements, %I, found %I", what,
                   (LUAI_UACINT)count, (LUAI_UACINT)n);
     double *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
     for (int64_t i = 0; i < n; i++) {
         if (lua_rawgeti(L, value, i + 1) != LUA_TNUMBER)
-            spec_fail(L, "param: expected initial values that are numbers, found a %s",
+            spec_fail(L, "%s: expected initial values that are numbers, found a %s", what,
                       luaL_typename(L, -1));
         list[i] = lua_tonumber(L, -1);
         lua_pop(L, 1);
@@ -36,38 +36,40 @@ static Init to_init(lua_State *L, int kind, int value, const Shape *s) {
     return init;
 }
 
-static int64_t checked_count(lua_State *L, const char *name, const Shape *s) {
+static int64_t checked_count(lua_State *L, const char *what, const char *name, const Shape *s) {
     int64_t count = 1;
     bool several = strchr(name, '*');
     if (several && !s->rank)
-        spec_fail(L, "param: expected a first axis that says how many '%s' are, found none", name);
+        spec_fail(L, "%s: expected a first axis that says how many '%s' are, found none", what,
+                  name);
     if (several && s->dim[0] > SAFETENSORS_TENSORS)
-        spec_fail(L, "param: expected at most %d tensors '%s', found %I", SAFETENSORS_TENSORS, name,
-                  (LUAI_UACINT)s->dim[0]);
+        spec_fail(L, "%s: expected at most %d tensors '%s', found %I", what, SAFETENSORS_TENSORS,
+                  name, (LUAI_UACINT)s->dim[0]);
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] < 1)
-            spec_fail(L, "param: expected sizes of at least 1 for '%s', found %I", name,
+            spec_fail(L, "%s: expected sizes of at least 1 for '%s', found %I", what, name,
                       (LUAI_UACINT)s->dim[i]);
         if (!checked_size(count, s->dim[i], &count))
-            spec_fail(L, "param: expected fewer than 2^48 elements in '%s', found more", name);
+            spec_fail(L, "%s: expected fewer than 2^48 elements in '%s', found more", what, name);
     }
     return count;
 }
 
 /* A parameter of that name exists with another shape. */
-static _Noreturn void refuse_shape(lua_State *L, const char *name, const Shape *s) {
+static _Noreturn void refuse_shape(lua_State *L, const char *what, const char *name,
+                                   const Shape *s) {
     Graph *g = front(L)->g;
     int i = 0;
     while (strcmp(g->param[i].node->attr->name, name))
         i++;
     const Node *n = g->param[i].node;
     if (shape_equal(&n->shape, s))
-        spec_fail(L, "param: expected '%s' to be a %s as at %s:%d, found a %s", name,
+        spec_fail(L, "%s: expected '%s' to be a %s as at %s:%d, found a %s", what, name,
                   n->attr->buffer ? "buffer" : "parameter", n->loc.file, n->loc.line,
                   n->attr->buffer ? "parameter" : "buffer");
     const char *has = lua_pushstring(L, shape_text(g, &n->shape));
-    spec_fail(L, "param: expected '%s' with the shape %s that it got at %s:%d, found %s", name, has,
-              n->loc.file, n->loc.line, shape_text(g, s));
+    spec_fail(L, "%s: expected '%s' with the shape %s that it got at %s:%d, found %s", what, name,
+              has, n->loc.file, n->loc.line, shape_text(g, s));
 }
 
 /* Of the newest parameter. */
@@ -83,23 +85,24 @@ static Unread to_unread(lua_State *L, int at) {
     return lua_toboolean(L, at) ? UNREAD_REFUSED : UNREAD_NOTED;
 }
 
-/* A parameter or a buffer of that name and shape, the same one if it exists; the last argument is
-** what to_unread takes. */
+/* A parameter or a buffer of a name and a shape, the same one if it exists.  What asks for it is
+** first, in the place of the site: messages count name and shape as they are typed.  The last
+** argument is what to_unread takes. */
 static int named(lua_State *L, bool buffer) {
     Front *f = front(L);
     Shape s;
-    const char *error, *name = names_checked(L, 1);
-    tensor_list_shape(L, 2, "param", &s);
-    int64_t count = checked_count(L, name, &s), total = f->m->parameters;
+    const char *error, *what = luaL_checkstring(L, 1), *name = names_checked(L, 2);
+    tensor_list_shape(L, 3, what, &s);
+    int64_t count = checked_count(L, what, name, &s), total = f->m->parameters;
     if (buffer && strchr(name, '*'))
-        spec_fail(L, "buffer: expected a name without '*', found '%s'", name);
+        spec_fail(L, "%s: expected a name without '*', found '%s'", what, name);
     int before = f->g->nparam;
-    Init init = to_init(L, 3, 4, &s);
+    Init init = to_init(L, what, 4, 5, &s);
     f->g->loc = spec_here(L);
     Node *n = (buffer ? graph_buffer : graph_param)(f->g, name, s, init, &error);
-    if (!n) refuse_shape(L, name, &s);
+    if (!n) refuse_shape(L, what, name, &s);
     if (f->g->nparam == before) return tensor_push(L, n);
-    remember_unread(f, to_unread(L, 5));
+    remember_unread(f, to_unread(L, 6));
     if (!checked_size(total + count, 1, &f->m->parameters))
         spec_fail(L, "expected fewer than 2^48 parameters, found more");
     f->built += sizeof *n + sizeof(Param)
@@ -107,8 +110,8 @@ static int named(lua_State *L, bool buffer) {
     return tensor_push(L, n);
 }
 
-/* param(name, {sizes}, "constant" | "normal" | "list" | "uniform", value, own); own: of code of the
-** user's */
+/* param(what, name, {sizes}, "constant" | "normal" | "list" | "uniform", value, own); own: of code
+** of the user's */
 static int call_param(lua_State *L) { return named(L, false); }
 static int call_buffer(lua_State *L) { return named(L, true); }
 
@@ -338,6 +341,7 @@ static const luaL_Reg functions[] = { { "at", spec_call_at },
                                       { "field_line", places_call_field },
                                       { "files", call_files },
                                       { "fill", values_fill },
+                                      { "zeros", values_zeros },
                                       { "finish", call_finish },
                                       { "form", call_form },
                                       { "here", call_here },

@@ -150,6 +150,7 @@ int places_call_field(lua_State *L); /* field_places.c */
 
 /* values.c */
 int values_fill(lua_State *L);  /* (number, shape): a constant */
+int values_zeros(lua_State *L); /* (shape) */
 int values_power(lua_State *L); /* (x, number): x ^ number */
 
 /* tensor_names.c: a parameter that has a tensor whose name another's tensor has too, and the name;

@@ -5,13 +5,24 @@
 
 #include "front.h"
 
-int values_fill(lua_State *L) {
+/* The shape is argument 'arg' of 'what'. */
+static int constant(lua_State *L, const char *what, int arg, double value) {
     Shape s;
     Front *f = front(L);
-    tensor_list_shape(L, 2, "fill", &s);
+    int64_t count = 1;
+    tensor_list_shape(L, arg, what, &s);
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] < 1)
+            spec_fail(L, "%s: expected sizes of at least 1, found %I", what, (LUAI_UACINT)s.dim[i]);
+        else if (!checked_size(count, s.dim[i], &count))
+            spec_fail(L, "%s: expected fewer than 2^48 elements, found more", what);
     f->g->loc = spec_here(L);
-    return tensor_push(L, op_full(f->g, &s, luaL_checknumber(L, 1)));
+    return tensor_push(L, op_full(f->g, &s, value));
 }
+
+int values_fill(lua_State *L) { return constant(L, "fill", 2, luaL_checknumber(L, 1)); }
+
+int values_zeros(lua_State *L) { return constant(L, "zeros", 1, 0); }
 
 static Node *pointwise(lua_State *L, Op op, Node *a, Node *b) {
     return tensor_build(L, op, b ? 2 : 1, (Node *[]){ a, b }, (Attr){ 0 });

@@ -60,7 +60,7 @@ end))
 publish("fill", core.wrap(function(value, shape)
   return core.fill(number("fill", "the value", value), shape)
 end))
-publish("zeros", core.wrap(function(shape) return core.fill(0, shape) end))
+publish("zeros", core.wrap(core.zeros))
 
 -- position(): the ids of places in the sequence, for embed.  position { number = true, of = x }:
 -- the places as numbers, [tokens], or those of the tokens that x has rows for.  A sine of so low a
@@ -70,6 +70,9 @@ publish("position", core.wrap(function(given)
   if given == nil then return ids() end
   local o = check("position", { number = { type = "boolean", default = true },
                                 of = { type = "any" } }, given)
+  if o.of ~= nil and (core.form(o.of) or ""):sub(1, 7) ~= "[tokens" then
+    error("position: expected of to be a tensor of tokens, found " .. describe(o.of))
+  end
   if not o.number then return ids() end
   return reshape(wave({ 1e-12 }, { sine = true, scale = 1e12, of = o.of }), {})
 end))

@@ -2,34 +2,35 @@
 -- m: what mixers, sublayers and routes ask of the model.
 
 
-local function prefix_of(site)
+-- 'what': the method that was called, whose mistake it is
+local function prefix_of(what, site)
   local prefix = site
   if type(site) == "table" then prefix = site.prefix end
   if type(prefix) ~= "string" then
-    error("param: expected a site or a prefix first, found " .. describe(site))
+    error(what .. ": expected a site or a prefix first, found " .. describe(site))
   end
   return prefix
 end
 
 -- 'own': of a mixer or route of the user's, where it is a mistake if nothing reads it; "spare":
 -- of a read whose state is not taken, where it is none
-local function parameter(name, shape, init, own, make)
-  make = make or core.param
+local function parameter(what, name, shape, init, own)
+  local make = what == "buffer" and core.buffer or core.param
   if type(shape) ~= "table" or kind_of(shape) then
-    error("param: expected a shape, a list such as { m.dim }, found " .. describe(shape))
+    error(what .. ": expected a shape, a list such as { m.dim }, found " .. describe(shape))
   end
-  if type(init) == "number" then return make(name, shape, "constant", init, own) end
+  if type(init) == "number" then return make(what, name, shape, "constant", init, own) end
   if init == "zeros" or init == "ones" then
-    return make(name, shape, "constant", init == "ones" and 1 or 0, own)
+    return make(what, name, shape, "constant", init == "ones" and 1 or 0, own)
   end
   if kind_of(init) == "init" then
     local points = inside(init).points
-    if points then return make(name, shape, "uniform", points, own) end
-    return make(name, shape, "normal", inside(init).deviation, own)
+    if points then return make(what, name, shape, "uniform", points, own) end
+    return make(what, name, shape, "normal", inside(init).deviation, own)
   end
   local is_list = type(init) == "table" and not kind_of(init)
-  if is_list then return make(name, shape, "list", init, own) end
-  error("param: expected an initial value, a number, 'zeros', 'ones', normal(0.02), "
+  if is_list then return make(what, name, shape, "list", init, own) end
+  error(what .. ": expected an initial value, a number, 'zeros', 'ones', normal(0.02), "
     .. "uniform(0, 1) or a list, "
     .. "found " .. describe(init))
 end
@@ -57,21 +58,26 @@ local usual = normal(0.02)
 -- The functions of all machines of b whose function 'own' says the user wrote.
 local function methods(b, own)
   local spec, f = b.spec, {}
-  function f.param(self, site, name, shape, init)
+  local function named(what, site, name, shape, init, unread)
+    if type(name) ~= "string" then error(what .. ": expected a name, found " .. describe(name)) end
+    return parameter(what, prefix_of(what, site) .. "." .. name, shape, init, unread)
+  end
+  local function trained(what, site, name, shape, init)
+    return named(what, site, name, shape, init, b.unread == nil and own or b.unread)
+  end
+  local function expect_m(self, what, arguments)
     if type(self) ~= "table" or rawget(self, "param") ~= f.param then
-      error("param: expected m:param(site, name, shape, init), "
+      error(what .. ": expected m:" .. what .. "(" .. arguments .. "), "
         .. "found a call that does not begin with m:")
     end
-    if type(name) ~= "string" then error("param: expected a name, found " .. describe(name)) end
-    local unread = own
-    if b.unread ~= nil then unread = b.unread end
-    name = prefix_of(site) .. "." .. name
-    return parameter(name, shape, init, unread)
+  end
+  function f.param(self, site, name, shape, init)
+    expect_m(self, "param", "site, name, shape, init")
+    return trained("param", site, name, shape, init)
   end
   -- A parameter that no gradient trains: m:rule says what a step makes of it.
   f.buffer = core.wrap(function(_, site, name, shape, init)
-    if type(name) ~= "string" then error("buffer: expected a name, found " .. describe(name)) end
-    return parameter(prefix_of(site) .. "." .. name, shape, init, own, core.buffer)
+    return named("buffer", site, name, shape, init, own)
   end)
   -- After a training step the buffer is next(buffer, the sum of the statistic over its tokens).
   f.rule = core.wrap(function(_, buffer, statistic, next)
@@ -79,18 +85,24 @@ local function methods(b, own)
   end)
   -- x W^T + b, [tokens, out]; init: of W
   f.linear = core.wrap(function(self, site, name, x, out, bias, init)
-    local shape = { out, x:shape()[1] }
-    local y = linear(x, self:param(site, name .. ".weight", shape, init or usual))
-    if b.lora then
-      y = with_adapters(b.lora, prefix_of(site) .. "." .. name, x, y, function(part, shape, init)
-        return self:param(site, name .. "." .. part, shape, init)
-      end)
+    expect_m(self, "linear", "site, name, x, out")
+    if type(name) ~= "string" then error("linear: expected a name, found " .. describe(name)) end
+    if not core.form(x) then error("linear: expected a tensor third, found " .. describe(x)) end
+    if type(out) ~= "number" or not math.tointeger(out) then
+      error("linear: expected a whole number of outputs, found " .. describe(out))
     end
-    return bias and y + self:param(site, name .. ".bias", { out }, 0) or y
+    local function weight(part, shape, init)
+      return trained("linear", site, name .. "." .. part, shape, init)
+    end
+    local y = linear(x, weight("weight", { out, x:shape()[1] }, init or usual))
+    if b.lora then
+      y = with_adapters(b.lora, prefix_of("linear", site) .. "." .. name, x, y, weight)
+    end
+    return bias and y + weight("bias", { out }, 0) or y
   end)
   -- The model's norm with parameters of its own, prefix .. ".weight" and perhaps ".bias".
   f.norm = core.wrap(function(_, site, x)
-    local form, prefix = core.form(x), prefix_of(site)
+    local form, prefix = core.form(x), prefix_of("norm", site)
     if not form then error("norm: expected a tensor second, found " .. describe(x)) end
     return normalize(b, prefix, x)
   end)

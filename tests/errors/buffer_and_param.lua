@@ -3,7 +3,7 @@ local own = mixer {
   read = function(m, state, site) return state.h end,
   write = function(m, state, site, out)
     out = out * m:param(site, "a", { 32 }, 1)
-    out = out + m:buffer(site, "a", { 32 }, 1)  --> param: expected 'layers.0.attention.residual.a' to be a parameter as at tests/errors/buffer_and_param.lua:5, found a buffer
+    out = out + m:buffer(site, "a", { 32 }, 1)  --> buffer: expected 'layers.0.attention.residual.a' to be a parameter as at tests/errors/buffer_and_param.lua:5, found a buffer
     return { h = state.h + out }
   end,
   close = function(m, state) return state.h end,

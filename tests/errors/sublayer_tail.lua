@@ -1,6 +1,6 @@
 local mine = sublayer {
   forward = function(m, site, x)
-    return m:linear(site, "w", x, 0)    --> param: expected sizes of at least 1 for 'layers.0.sublayer_tail.w.weight', found 0
+    return m:linear(site, "w", x, 0)    --> linear: expected sizes of at least 1 for 'layers.0.sublayer_tail.w.weight', found 0
   end,
 }
 return model {
