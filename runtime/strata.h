@@ -46,7 +46,7 @@ typedef struct strata_sampling {
     int32_t ids;      /* 0 … this - 1 can be chosen: the vocabulary, or fewer */
     int32_t reserved; /* zero */
     /* 1 to 1000: positive logits of tokens of the sequence, from its first on, are divided by it,
-    ** others multiplied; 1: none.  A struct_size that ends before means 1. */
+    ** others multiplied; 1, or 0, or a struct_size that ends before: none. */
     double repeat_penalty;
 } strata_sampling;
 

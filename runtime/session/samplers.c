@@ -22,8 +22,9 @@ static bool read_sampling(strata_sampling *how, const strata_sampling *given) {
     static const size_t before_penalty = offsetof(strata_sampling, repeat_penalty);
     size_t size = given->struct_size;
     if (size != sizeof *how && size != before_penalty) return false;
-    *how = (strata_sampling){ .repeat_penalty = 1 };
+    *how = (strata_sampling){ 0 };
     memcpy(how, given, size);
+    if (how->repeat_penalty == 0) how->repeat_penalty = 1; /* callers that do not name it */
     return true;
 }
 
@@ -37,7 +38,7 @@ static int check_sampling(const strata_sampling *how, Error *e) {
     else if (how->top_k < 0) wrong = "top_k: expected at least 0";
     else if (how->ids < 1) wrong = "ids: expected at least 1";
     else if (!(how->repeat_penalty >= 1 && how->repeat_penalty <= 1000))
-        wrong = "repeat_penalty: expected a number from 1 (none) to 1000";
+        wrong = "repeat_penalty: expected 0, none, or a number from 1 to 1000";
     return wrong ? error_set(e, STATUS_USER, "sampling: %s, found another", wrong) : STATUS_OK;
 }
 
