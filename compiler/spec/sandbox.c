@@ -200,7 +200,7 @@ static int call_tostring(lua_State *L) {
     return 1;
 }
 
-/* string.format without %p; upvalue 1 is Lua's. */
+/* string.format without %p; upvalue 1 is Lua's, which runs in this call: its messages name it. */
 static int call_format(lua_State *L) {
     int n = lua_gettop(L);
     const char *fmt = luaL_checkstring(L, 1);
@@ -217,17 +217,14 @@ static int call_format(lua_State *L) {
                       "found %%p");
         if (!*p) break;
     }
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    for (int i = 3; i <= n + 1; i++) {
+    for (int i = 2; i <= n; i++) {
         if (lua_type(L, i) == LUA_TNUMBER || lua_type(L, i) == LUA_TSTRING) continue;
         lua_pushcfunction(L, call_tostring);
         lua_pushvalue(L, i);
         lua_call(L, 1, 1);
         lua_replace(L, i);
     }
-    lua_call(L, n, 1);
-    return 1;
+    return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
 /* No finalizers (hooks do not count in them) and no weak tables (when they
