@@ -55,6 +55,10 @@ compare --steps 30 --seeds 4,5 --keep logs >out 2>err || fail "a log with a paus
 grep -o '"seconds": \[[^]]*\]' out | tr -dc '0-9.,\n' | tr , '\n' | awk '
     $1 > 0 { n++ } $1 > 4000 { late = 1 } END { exit n != 120 || late }' ||
     fail "expected 30 times of each of four runs, without pauses"
+# another text of the same model is the same run
+sed -i 's/^return model/-- a comment\nreturn model/; s/times(2/times(1 + 1/' plain.lua
+compare --steps 30 --seeds 4,5 --keep logs >out 2>err || fail "another text: $(cat err)"
+[ "$(find logs -name '*.jsonl' | wc -l)" = 4 ] || fail "a comment makes another run: $(ls logs)"
 # another text, length, spec, or rate is another run
 compare --steps 29 --seeds 4 --keep kept >out 2>err || fail "other steps"
 echo more >>text
@@ -99,6 +103,7 @@ done
 cp $half/*.jsonl cut.jsonl
 
 # Told to stop, it says how to go on.
+rm -f err
 (exec "$strata" compare plain.lua blocks.lua --train text --threads 1 --json \
     --steps $steps --seeds 4 --keep $half >out 2>err) &
 child=$!

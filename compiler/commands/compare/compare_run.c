@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** One training run of a comparison.  Its files have a name that tells it from all others: what it
-** would do is a function of the spec, what it is trained and evaluated on, and a few options.
+** would do is a function of the model, what it is trained and evaluated on, and a few options.
 */
 #include "compare_runs.h"
 
@@ -34,10 +34,11 @@ static void hash_run(const Trainer *t, const RunPlan *p, char key[65]) {
     char text[512], lr[32];
     Sha256 s;
     const char *blas = t->c->variant[p->variant].blas;
-    int n = print_text(text, sizeof text, "%s %s %s %s %d %llu %s %lld %s%s%s", m->key, t->data,
-                       t->val, t->init, t->c->steps, (unsigned long long)p->seed,
-                       print_double(lr, p->lr), (long long)val_tokens(t->c, m),
-                       t->asked->cpu ? t->asked->cpu : "", blas ? " " : "", blas ? blas : "");
+    int n = print_text(text, sizeof text, "%s %s %s %s %d %llu %s %lld %s%s%s",
+                       t->model[p->variant], t->data, t->val, t->init, t->c->steps,
+                       (unsigned long long)p->seed, print_double(lr, p->lr),
+                       (long long)val_tokens(t->c, m), t->asked->cpu ? t->asked->cpu : "",
+                       blas ? " " : "", blas ? blas : "");
     sha256_start(&s);
     sha256_add(&s, text, (size_t)n);
     sha256_text(&s, key);

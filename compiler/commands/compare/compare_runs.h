@@ -16,6 +16,7 @@ typedef struct Trainer {
     Comparison *c;
     const TrainAsked *asked;
     char data[65], val[65], init[65]; /* what they are, in hexadecimal; "": not given */
+    char model[COMPARE_MOST][65];     /* the variants' (model_identity.h) */
     int64_t runs, done;               /* that there are; that are finished */
     int64_t steps;                    /* made since 'start', of finished runs */
     double start;

@@ -6,6 +6,8 @@
 */
 #include "compare_runs.h"
 
+#include "model_identity.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,8 @@ static int identify(const DataWords *words, char sha256[65], Error *e) {
 static int identify_all(Trainer *t, Error *e) {
     const char *init = t->c->init;
     const DataWords weights = { "--init", &init, init != NULL, NULL };
+    for (int i = 0; i < t->c->n; i++)
+        model_identity(t->c->variant[i].report->model, t->model[i]);
     int status = identify(t->asked->data, t->data, e);
     if (!status) status = identify(t->asked->val, t->val, e);
     return status ? status : identify(&weights, t->init, e);

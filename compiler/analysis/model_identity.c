@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+** See model_identity.h. */
+#include "model_identity.h"
+
+#include "fatal.h"
+#include "hash.h"
+#include "op.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_graph(Sha256 *s, const Graph *g) {
+    char *text;
+    size_t size;
+    if (!g) return;
+    FILE *f = checked_file(&text, &size);
+    graph_print(g, f, false);
+    checked_written(f, &text);
+    sha256_add(s, text, size + 1);
+    free(text);
+}
+
+static void add_word(Sha256 *s, const char *word) {
+    if (word) sha256_add(s, word, strlen(word));
+    sha256_add(s, word ? "" : "-", word ? 1 : 2);
+}
+
+/* Each by name, so that another setting changes no others' place. */
+static void add_settings(Sha256 *s, const Settings *x) {
+    char line[128];
+#define SETTING(type, name, from) \
+    sha256_add(s, line, (size_t)snprintf(line, sizeof line, #name " %.17g\n", (double)x->name));
+#include "settings.def"
+}
+
+void model_identity(const Model *m, char to[65]) {
+    Sha256 s;
+    char line[160];
+    sha256_start(&s);
+    sha256_add(&s, STRATA_VERSION, sizeof STRATA_VERSION);
+    sha256_add(&s, line,
+               (size_t)snprintf(line, sizeof line,
+                                "vocab %" PRId64 " context %" PRId64 " lora %.17g\n", m->vocab,
+                                m->context, m->adapter_scale));
+    add_word(&s, m->name);
+    add_word(&s, m->tokenizer);
+    add_word(&s, m->tokenizer_file.sha256);
+    add_settings(&s, &m->train);
+    add_graph(&s, m->graph);
+    add_graph(&s, m->rules);
+    sha256_text(&s, to);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+** What tells one model from another.
+*/
+#ifndef STRATA_MODEL_IDENTITY_H
+#define STRATA_MODEL_IDENTITY_H
+
+#include "spec.h"
+
+/* SHA-256, in hexadecimal, of what a model is and how it trains: its graph with parameters and
+** their initial values, rules, settings, tokenizer, and the compiler's version.  Not of the text
+** that said so: comments, names of variables, and messages of the library may change. */
+void model_identity(const Model *m, char to[65]);
+
+#endif
