@@ -41,7 +41,7 @@ typedef struct Run {
     DataOrder order;
     Checkpoint state; /* step, seeds, best …: what a checkpoint will say */
     int64_t save_every;
-    char *out, *best; /* --out, and the best by validation beside it */
+    char *out, *best, *before; /* --out; beside it the best by validation, and FILE.prev */
     RunWords words;
     double start;              /* of the minutes, by machine_now */
     double evaluating;         /* seconds of the slowest evaluation */
@@ -68,8 +68,6 @@ void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c);
 /* Reads --data and --val with the tokenizer of 'from' (NULL: none). */
 int run_texts(Run *r, const Safetensors *from, Error *e);
 int run_open_memory(Run *r, Error *e);
-/* PATH SUFFIX, to be freed; NULL: no memory. */
-char *run_beside(const char *path, const char *suffix, Error *e);
 /* "--steps 100", "--minutes 2" */
 char *run_length(const Checkpoint *c, char to[48]);
 

@@ -100,15 +100,11 @@ static int check_replaced(const Run *r, const char *path, bool beside, Error *e)
 
 /* The best too where none will be made: it would lie beside weights of this run. */
 int run_keeps(Run *r, Error *e) {
-    char *before = run_beside(r->out, ".prev", e);
-    if (!before) return e->status;
     struct stat is;
     bool newest = !stat(r->out, &is) && is.st_size;
     int status = check_replaced(r, r->out, false, e);
-    if (!status) status = check_replaced(r, before, newest, e);
-    if (!status) status = check_replaced(r, r->best, true, e);
-    free(before);
-    return status;
+    if (!status) status = check_replaced(r, r->before, newest, e);
+    return status ? status : check_replaced(r, r->best, true, e);
 }
 
 /* == Replacing it ========================================================= */
@@ -133,10 +129,6 @@ static int leave_none(Run *r, const char *path, bool told, Error *e) {
 }
 
 int run_replaces(Run *r, Error *e) {
-    char *before = run_beside(r->out, ".prev", e);
-    if (!before) return STATUS_LIMIT;
-    int status = leave_none(r, before, false, e);
-    if (!status && !r->saved_best) status = leave_none(r, r->best, true, e);
-    free(before);
-    return status;
+    int status = leave_none(r, r->before, false, e);
+    return status || r->saved_best ? status : leave_none(r, r->best, true, e);
 }

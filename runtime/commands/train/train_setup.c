@@ -72,7 +72,8 @@ static int check_files(const Run *r, Error *e) {
     return status ? status : output_check(r->best, false, e);
 }
 
-char *run_beside(const char *path, const char *suffix, Error *e) {
+/* PATH SUFFIX, to be freed; NULL: no memory. */
+static char *beside(const char *path, const char *suffix, Error *e) {
     size_t size = strlen(path) + strlen(suffix) + 1;
     char *name = malloc(size);
     if (!name) return error_memory(e, "--out", size), NULL;
@@ -82,9 +83,10 @@ char *run_beside(const char *path, const char *suffix, Error *e) {
 
 static int name_output(Run *r, Error *e) {
     const char *given = option(r->p, OPTION_OUT)->text, *name = model_text(r->p, r->p->m->name);
-    r->out = run_beside(given ? given : name, given ? "" : ".safetensors", e);
-    r->best = r->out ? run_beside(r->out, ".best", e) : NULL;
-    return r->best ? check_files(r, e) : e->status;
+    r->out = beside(given ? given : name, given ? "" : ".safetensors", e);
+    r->best = r->out ? beside(r->out, ".best", e) : NULL;
+    r->before = r->best ? beside(r->out, ".prev", e) : NULL;
+    return r->before ? check_files(r, e) : e->status;
 }
 
 /* The tokenizer of a file of its own, or of one with weights, if it holds one; else from the
@@ -230,6 +232,7 @@ void run_close(Run *r) {
     free(r->targets);
     free(r->out);
     free(r->best);
+    free(r->before);
     run_words_free(&r->words);
     free(r->val_loss);
     free(r->epochs);
