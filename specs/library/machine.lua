@@ -91,14 +91,16 @@ local function methods(b, own)
     if type(out) ~= "number" or not math.tointeger(out) then
       error("linear: expected a whole number of outputs, found " .. describe(out))
     end
-    local function weight(part, shape, init)
-      return trained("linear", site, name .. "." .. part, shape, init)
-    end
-    local y = linear(x, weight("weight", { out, x:shape()[1] }, init or usual))
+    local prefix, unread = prefix_of("linear", site) .. "." .. name .. ".", own
+    if b.unread ~= nil then unread = b.unread end
+    local shape = { out, x:shape()[1] }
+    local y = linear(x, parameter("linear", prefix .. "weight", shape, init or usual, unread))
     if b.lora then
-      y = with_adapters(b.lora, prefix_of("linear", site) .. "." .. name, x, y, weight)
+      y = with_adapters(b.lora, prefix:sub(1, -2), x, y, function(part, shape, init)
+        return parameter("linear", prefix .. part, shape, init, unread)
+      end)
     end
-    return bias and y + weight("bias", { out }, 0) or y
+    return bias and y + parameter("linear", prefix .. "bias", { out }, 0, unread) or y
   end)
   -- The model's norm with parameters of its own, prefix .. ".weight" and perhaps ".bias".
   f.norm = core.wrap(function(_, site, x)
