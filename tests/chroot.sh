@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 # The Debian package on a system that has nothing else: debootstrap makes one, apt installs the
 # package with what it depends on, and its compiler builds specs/demo.lua, which trains and writes.
-#   sh tests/chroot.sh PACKAGE.deb [SUITE [MIRROR]]      as root, with debootstrap; some minutes
-# MIRROR: of Debian, for SUITE and its security updates beside it (deb.debian.org).
+#   sh tests/chroot.sh PACKAGE.deb MIRROR [SUITE]      as root, with debootstrap; some minutes
+# MIRROR: of Debian, for SUITE (bookworm); MIRROR-security has its security updates.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-package=$(realpath "$1") suite=${2:-bookworm} mirror=${3:-http://deb.debian.org/debian}
+package=$(realpath "$1") mirror=$2 suite=${3:-bookworm}
 [ "$(id -u)" = 0 ] || { echo "chroot.sh: expected to run as root"; exit 1; }
 command -v debootstrap >/dev/null || { echo "chroot.sh: expected debootstrap"; exit 1; }
 work=$(mktemp -d)
