@@ -20,12 +20,6 @@ local function read(m, state, site)
     + m:param(site, "gate", { m.dim }, 0) * sources
   return sum(softmax(logits, 1) * sources, 1)
 end
-return mixer {
-  open = function(_, e) return { list = { e } } end,
-  read = read,
-  write = function(_, state, _, out) table.insert(state.list, out) return state end,
-  close = read,
-}
 MIXER
 cat > "$folder/convolution.lua" <<'MIXER'
 local TAPS = 3
@@ -40,6 +34,9 @@ local function read(m, state)
   end
   return sum(mixed * sigmoid(mixed), 1)
 end
+MIXER
+for mixer in softmax convolution; do
+    cat >> "$folder/$mixer.lua" <<'MIXER'
 return mixer {
   open = function(_, e) return { list = { e } } end,
   read = read,
@@ -47,6 +44,7 @@ return mixer {
   close = read,
 }
 MIXER
+done
 mixers="standard softmax convolution"
 for mixer in $mixers; do
     case $mixer in standard) residual='standard {}' ;; *) residual="require \"$mixer\" {}" ;; esac
