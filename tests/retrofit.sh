@@ -68,6 +68,17 @@ for name in base gated; do "$strata" build $name.lua >/dev/null; done
 "$strata" weights diff gated.safetensors back.safetensors >differences || true
 grep -q 'no tensor differs\|0 tensors differ' differences || fail "found: $(cat differences)"
 
+# Weights that were trained since are not replaced unasked; what was only imported is.
+"$strata" import hf -o back --residual 'residual_gate {}' >/dev/null || fail "expected it again"
+cp base.safetensors trained.safetensors
+! "$strata" import hf -o trained 2>said || fail "expected weights that were trained to be kept"
+grep -q "^error: trained.safetensors holds step 30 of a run: expected another -o" said ||
+    fail "found: $(cat said)"
+cmp -s base.safetensors trained.safetensors || fail "expected the same weights"
+[ ! -e trained.lua ] || fail "expected no spec beside weights that are kept"
+"$strata" import hf -o trained --overwrite >/dev/null || fail "expected --overwrite to replace them"
+! cmp -s base.safetensors trained.safetensors || fail "expected imported weights"
+
 # compare --init: a loss before the first step, equal where the function is.
 "$strata" compare base.lua one.lua gated.lua --train text --steps 4 --threads 1 \
     --init base.safetensors >table

@@ -8,6 +8,7 @@
 #include "import.h"
 #include "publish.h"
 #include "tokenizer_file.h"
+#include "weight_tools.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static const char *last_part(const char *path) {
 }
 
 /* Paths of what is written; 'given': -o, or NULL for the folder's name, here. */
-static int name_files(Import *i, const char *given, Error *e) {
+static int name_files(Import *i, const char *given, bool overwrite, Error *e) {
     const char *base = given ? given : last_part(i->folder.real);
     i->name = last_part(base);
     if (!*i->name)
@@ -110,7 +111,8 @@ static int name_files(Import *i, const char *given, Error *e) {
     if (asprintf(&i->weights, "%s.safetensors", base) < 0) i->weights = NULL;
     if (!i->spec || !i->weights) return error_memory(e, base, 0);
     int status = output_check(i->spec, false, e);
-    if (!status) status = output_check(i->weights, false, e);
+    if (!status)
+        status = weight_output_place(i->weights, overwrite ? REPLACES_ANY : REPLACES_UNTRAINED, e);
     return status ? status : find_tokenizer(i, base, e);
 }
 
@@ -143,7 +145,9 @@ static int import_folder(Import *i, const Options *o, Error *e) {
     i->route = option_of(o, STRATA_OPTION_ROUTE)->text;
     i->importer = option_of(o, STRATA_OPTION_IMPORTER)->text;
     int status = read_config(i, e);
-    if (!status) status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text, e);
+    if (!status)
+        status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text,
+                            option_of(o, STRATA_OPTION_REPLACE_TRAINED)->given, e);
     if (!status) status = check_change(i, e);
     if (!status) status = check_tokenizer(i, e);
     bool named = i->tokenizer && !i->refused.status;

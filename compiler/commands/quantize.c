@@ -204,7 +204,7 @@ static int check_output(const Quantize *q, Error *e) {
     int status = output_check(q->to, false, e);
     if (status || stat(q->to, &out)) return status;
     if (out.st_dev != q->file.in.before.st_dev || out.st_ino != q->file.in.before.st_ino)
-        return weight_output_place(q->to, q->overwrite, e);
+        return weight_output_place(q->to, q->overwrite ? REPLACES_ANY : REPLACES_NONE, e);
     return error_set(e, STATUS_USER,
                      "%s: expected a file to write, found the weights that are read", q->to);
 }

@@ -16,19 +16,22 @@ bool weight_file_step(const Safetensors *s, int64_t *step) {
 
 #define HOW ": expected another -o, or --overwrite"
 
-int weight_output_place(const char *path, bool overwrite, Error *e) {
+int weight_output_place(const char *path, Replaces replaces, Error *e) {
     struct stat is;
     Safetensors s = { 0 };
     Error unread = { 0 };
     int64_t step;
     int status = output_check(path, false, e);
-    if (status || overwrite || stat(path, &is) || !is.st_size) return status;
+    if (status || replaces == REPLACES_ANY || stat(path, &is) || !is.st_size) return status;
     status = safetensors_open(&s, path, &unread);
     if (status && status != STATUS_USER) return error_set(e, status, "%s", unread.text);
+    if (status && replaces == REPLACES_UNTRAINED) return STATUS_OK;
     if (status) return error_set(e, STATUS_USER, "%s holds something else than weights" HOW, path);
-    status = weight_file_step(&s, &step)
-        ? error_set(e, STATUS_USER, "%s holds step %lld of a run" HOW, path, (long long)step)
-        : error_set(e, STATUS_USER, "%s holds weights" HOW, path);
+    if (weight_file_step(&s, &step))
+        status = error_set(e, STATUS_USER, "%s holds step %lld of a run" HOW, path,
+                           (long long)step);
+    else if (replaces == REPLACES_NONE)
+        status = error_set(e, STATUS_USER, "%s holds weights" HOW, path);
     safetensors_close(&s);
     return status;
 }

@@ -254,7 +254,9 @@ static int check_words(const Options *o, int *which, Error *e) {
     if (tool[*which].writes && !out)
         return error_set(e, STATUS_USAGE, "strata weights %s: expected -o FILE, found none", word);
     bool overwrite = option_of(o, STRATA_OPTION_REPLACE_WEIGHTS)->given;
-    return tool[*which].writes ? weight_output_place(out, overwrite, e) : STATUS_OK;
+    return tool[*which].writes
+        ? weight_output_place(out, overwrite ? REPLACES_ANY : REPLACES_NONE, e)
+        : STATUS_OK;
 }
 
 int command_weights(const Options *o, Allowance *a, Error *e) {

@@ -16,8 +16,11 @@ typedef struct WeightOutput {
 } WeightOutput;
 
 /* weight_output.c */
-/* May this be written? What is there already is not replaced but with 'overwrite'. */
-int weight_output_place(const char *path, bool overwrite, Error *e);
+/* What may be replaced by what is written: no file; weights that were not trained here, and what is
+** no weights; any. */
+typedef enum Replaces { REPLACES_NONE, REPLACES_UNTRAINED, REPLACES_ANY } Replaces;
+/* May this be written? */
+int weight_output_place(const char *path, Replaces replaces, Error *e);
 void weight_output_free(WeightOutput *o);
 /* The metadata: 'first', then what a file says that is made into the new one, its step and its run
 ** too; not what is about its form, or for who goes on with a run. */
