@@ -107,6 +107,8 @@ static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
     return NULL;
 }
 
+enum { FEW_PARTS = 8 };
+
 /* Two values cut into pieces along the same axis, and the parts between the cuts of either. */
 typedef struct Cuts {
     Node *x[2];
@@ -144,16 +146,19 @@ static bool is_zero_part(Rebuild *r, const Cuts *c, int k) {
 }
 
 /* concat(a, 0) + concat(0, b) = concat(a, b): the gradients of slices of one value, wherever they
-** were cut.  Worth it only where at least half of it is no sum. */
+** were cut.  Worth it where at least half of it is no sum; and where parts are few, as each is a
+** loop, and nothing else reads what is added: that need not be written out. */
 static Node *add_concat(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add || in[0]->op != OP_concat || in[1]->op != OP_concat
         || in[0]->attr->axis != in[1]->attr->axis || !fits(in[0], old) || !fits(in[1], old))
         return NULL;
-    int axis = in[0]->attr->axis, n = 0;
+    const int *uses = ((const Simplify *)r->user)->uses;
+    bool alone = uses[old->in[0]->id] == 1 && uses[old->in[1]->id] == 1;
+    int axis = in[0]->attr->axis, n = 0, parts = 0;
     int64_t sums = 0;
-    for (Cuts c = { .x = { in[0], in[1] } }; next_part(&c);)
+    for (Cuts c = { .x = { in[0], in[1] } }; next_part(&c); parts++)
         if (!is_zero_part(r, &c, 0) && !is_zero_part(r, &c, 1)) sums += c.count;
-    if (2 * sums > old->shape.dim[axis]) return NULL;
+    if (2 * sums > old->shape.dim[axis] && (!alone || parts > FEW_PARTS)) return NULL;
     Node **piece = graph_alloc(r->to, (size_t)(in[0]->nin + in[1]->nin) * sizeof *piece);
     for (Cuts c = { .x = { in[0], in[1] } }; next_part(&c);) {
         Node *a = part_of(&c, 0), *b = part_of(&c, 1);

@@ -58,6 +58,21 @@ static const Rule rules[] = {
         "%3 = concat %1, %2 axis=0 : [5,4]\noutput \"y\" %3\n",
       X "%1 = param \"b\" normal 0.5 : [3,4]\n%2 = stack %0, %0 : [2,4]\n"
         "%3 = concat %1, %2 axis=0 : [5,4]\noutput \"y\" %3\n" },
+    /* sums of pieces that were cut at different places; written out where others read them */
+    { "%0 = param \"a\" normal 0.5 : [3]\n%1 = param \"b\" normal 0.5 : [1]\n"
+      "%2 = concat %0, %1 axis=0 : [4]\n%3 = concat %1, %0 axis=0 : [4]\n"
+      "%4 = add %2, %3 : [4]\noutput \"y\" %4\n",
+      "%0 = param \"a\" normal 0.5 : [3]\n%1 = param \"b\" normal 0.5 : [1]\n"
+      "%2 = slice %0 axis=0 first=0 count=1 : [1]\n%3 = add %2, %1 : [1]\n"
+      "%4 = slice %0 axis=0 first=1 count=2 : [2]\n%5 = slice %0 axis=0 first=0 count=2 : [2]\n"
+      "%6 = add %4, %5 : [2]\n%7 = slice %0 axis=0 first=2 count=1 : [1]\n"
+      "%8 = add %1, %7 : [1]\n%9 = concat %3, %6, %8 axis=0 : [4]\noutput \"y\" %9\n" },
+    { "%0 = param \"a\" normal 0.5 : [3]\n%1 = param \"b\" normal 0.5 : [1]\n"
+      "%2 = concat %0, %1 axis=0 : [4]\n%3 = concat %1, %0 axis=0 : [4]\n"
+      "%4 = add %2, %3 : [4]\n%5 = mul %4, %2 : [4]\noutput \"y\" %5\n",
+      "%0 = param \"a\" normal 0.5 : [3]\n%1 = param \"b\" normal 0.5 : [1]\n"
+      "%2 = concat %0, %1 axis=0 : [4]\n%3 = concat %1, %0 axis=0 : [4]\n"
+      "%4 = add %2, %3 : [4]\n%5 = mul %4, %2 : [4]\noutput \"y\" %5\n" },
     /* not the same for infinities and NaN: stays */
     { X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n", X "%1 = sub %0, %0 : [4]\noutput \"y\" %1\n" },
     { X "%1 = fill 0 : []\n%2 = mul %0, %1 : [4]\noutput \"y\" %2\n",
