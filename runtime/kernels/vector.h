@@ -245,7 +245,7 @@ INLINE V v_exp(V x) {
     return (V)_mm512_scalef_ps((__m512)e.power, (__m512)e.n); /* the same, rounded once too */
 #else
     ExpParts e = v_exp_parts(x, 2 * EXPONENT_BIAS);
-    VI n = (VI)e.shifted, low = (n >> 1) << 23, high = ((n + 1) >> 1) << 23;
+    VI n = (VI)e.shifted, low = (n >> 1) << 23, high = (n << 23) - low;
     return e.power * (V)low * (V)high;
 #endif
 }
