@@ -24,11 +24,11 @@ cp /etc/resolv.conf "$root/etc/resolv.conf"
 cp /etc/apt/apt.conf.d/*[Pp]roxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null || :
 echo "deb $mirror-security $suite-security main" >>"$root/etc/apt/sources.list"
 mount -t proc proc "$root/proc"
-cp "$package" "$root/root/strata.deb"
+cp "$package" "$root/tmp/strata.deb"
 cp "$here/../specs/demo.lua" "$here/../LICENSE" "$root/root/"
 inside apt-get update >>"$work/log" 2>&1 || fail "apt-get update"
 inside env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-    /root/strata.deb >>"$work/log" 2>&1 || fail "apt cannot install the package"
+    /tmp/strata.deb >>"$work/log" 2>&1 || fail "apt cannot install the package"
 inside sh -euc 'cd /root
     strata --version
     strata build demo.lua
