@@ -53,13 +53,6 @@ static BlockTarget target(Result y, int64_t i, int64_t j, float *sum) {
                     : (BlockTarget){ sum, BLOCK, 0, y.bf16, y.ld };
 }
 
-/* Of bfloat16s, rows that are packed next; after the last steps, the beginnings of later ones. */
-static Ahead rows_of_weights(int64_t columns, int64_t steps, Weights w, int back, int64_t j,
-                             int64_t s) {
-    if (!w.bf16 || back) return nothing_ahead();
-    return (Ahead){ (const char *)(w.bf16 + j * w.ld + s), 2 * w.ld, columns, steps / 32 };
-}
-
 /* Packed floats, for enough rows. */
 static Ahead packed_after(int64_t n, const float *packed, int64_t floats) {
     return n >= 4 * ROWS_UNIT ? packed_ahead(packed, floats) : nothing_ahead();
@@ -83,7 +76,7 @@ static void linear_block(int64_t n, int64_t columns, int64_t steps, const uint16
         int64_t part = steps - s < chunk ? steps - s : chunk;
         pack_block(columns, part, w, back, j, s, scratch, scratch + BLOCK_ROOM);
         multiply_packed(n, part, x + s, ldx, scratch, part_of(y, s, s + part < steps), columns,
-                        scratch + BLOCK_ROOM, rows_of_weights(columns, part, w, back, j, s + part));
+                        scratch + BLOCK_ROOM, nothing_ahead());
     }
 }
 
