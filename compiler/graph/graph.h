@@ -97,7 +97,8 @@ typedef struct Attr {
     bool causal;       /* ATTENTION; SHIFT: to earlier tokens, else to later ones */
     bool delta;        /* RECURRENCE: by the delta rule */
     bool sine;         /* FREQUENCIES: sin instead of cos */
-    bool bf16;         /* PRODUCT: its result is rounded to bfloat16 */
+    bool bf16;         /* PRODUCT: its result is rounded to bfloat16; ATTENTION: result 0 is, and
+                       ** operands of tokens are bfloat16s already */
     bool back;         /* EACH */
     const double *frequency; /* FREQUENCIES: 'count' radians per position */
     int copy;                /* recomputed twin of an equal node; 0: none */

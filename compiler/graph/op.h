@@ -84,7 +84,7 @@ typedef enum FieldType {
     FIELD_INNER        /* the same, of the inner axes only */
 } FieldType;
 
-enum { MAXFIELDS = 7 };
+enum { MAXFIELDS = 8 };
 
 typedef struct AttrField {
     FieldType type;

@@ -236,7 +236,17 @@ static void each_query(const EvalStep *s, AttendFn *fn, Memory *dm) {
     if (has_own_memory(s)) memory_free(&m);
 }
 
-void eval_attention(const EvalStep *s) { each_query(s, attend, NULL); }
+/* Result 0 is stored as bfloat16. */
+static void round_result(const EvalStep *s) {
+    int64_t count = s->tokens * shape_count(&s->n->shape);
+    for (int64_t i = 0; s->n->attr->bf16 && i < count; i++)
+        s->out[0][i] = round_bf16(s->out[0][i]);
+}
+
+void eval_attention(const EvalStep *s) {
+    each_query(s, attend, NULL);
+    round_result(s);
+}
 
 /* == attention_grad: q k v delta lse do, by_distance ====================== */
 
@@ -270,6 +280,7 @@ void eval_attention_grad(const EvalStep *s) {
     Memory dm = { s->out[1], s->out[2], s->input->time };
     if (s->n->attr->count) dm = memory_new(s);
     each_query(s, attend_back, &dm);
+    round_result(s);
     if (!s->n->attr->count) return;
     memory_pool(s, &dm, s->out[1], s->out[2], true);
     memory_free(&dm);

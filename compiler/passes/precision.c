@@ -5,63 +5,140 @@
 ** inputs in half the memory.  Attention rounds what it multiplies itself: q, k, v and
 ** the output's gradient, probabilities and scores' gradients.
 **
-** The result of a product that only row operations read, and none adds to
-** something, is rounded too, and kept in half the memory: gates, what is turned by
-** position, and their gradients.  What is added up over layers stays float32, as
-** everything else does.
+** Values that everybody reads as bfloat16 are stored as such, in half the memory:
+**   - results of products that row operations read, gates and what is turned by position among
+**     them, and those that are added to something once, as results of sublayers are;
+**   - in a training step q, k, v and the result of attention, and the gradients of the result and
+**     of q, where heads are whole cache lines of bfloat16s and nothing shapes or pools scores;
+**   - what depth reads take again, layer after layer (is_kept).
+** What is added up over layers, the stream and gradients of sources, stays float32, as everything
+** else does.
 */
 #include "plan.h"
 #include "rebuild.h"
 
-enum { LONG = 16 }; /* results of fewer numbers per token are not worth it */
+/* Results of fewer numbers per token are not worth it: of products, of row operations. */
+enum { LONG = 16, WIDE = 64 };
 
 static bool has_room_to_gain(const Node *n) {
     return op_info[n->op].class == CONTRACT && n->nin == 2 && n->shape.dim[0] >= LONG;
 }
 
-/* Whether the user may read operand k as bfloat16; of a view its users were asked. */
+/* Attention of a training step that takes its operands of tokens as bfloat16s and stores what it
+** makes of them so; gradients of keys and values, which are added up, stay float32. */
+static bool is_narrow(const Node *n, const bool *bf16) {
+    enum { LINE = 32 };
+    if (op_info[n->op].class != SEQUENCE || !bf16[n->id]) return false;
+    const Attr *a = n->attr;
+    return !a->count && !a->window && !a->values && !a->bits && a->softcap == 0
+        && n->nin == (n->op == OP_attention ? 3 : 6) && n->in[0]->shape.dim[1] % LINE == 0
+        && n->in[2]->shape.dim[1] % LINE == 0;
+}
+
+/* Which of its operands those are: q, k, v and the result's gradient. */
+static bool is_narrow_operand(int k) { return k < 3 || k == 5; }
+
+/* Whether the user may read operand k as bfloat16; of a view its users were asked.  A product's
+** result may be added to something: once, as the result of a sublayer is. */
 static bool reads_bf16(const Node *user, int k, const bool *bf16) {
     switch (op_info[user->op].class) {
-    case POINTWISE: return user->op != OP_add && user->op != OP_sub;
+    case POINTWISE:
+        return (user->op != OP_add && user->op != OP_sub)
+            || op_info[user->in[k]->op].class == CONTRACT;
     case REDUCE: return true;
     case VIEW:
-        return (user->op == OP_reshape || user->op == OP_slice || user->op == OP_transpose)
-            && bf16[user->id];
+        if (user->op == OP_after && k > 0) return true;
+        return user->op != OP_concat && bf16[user->id];
     case CONTRACT:
     case EXPERT: return k == 0;
     case OUTER: return true;
+    case SIDE: return true; /* another result */
+    case SEQUENCE: return is_narrow_operand(k) && is_narrow(user, bf16);
     default: return false;
     }
 }
 
-/* By id: everybody who reads the value may read it as bfloat16. */
-static bool *readable_as_bf16(Graph *g) {
-    bool *bf16 = graph_alloc(g, ((size_t)g->n + 1) * sizeof *bf16);
+/* By id: everybody who reads the value may read it as bfloat16; somebody reads it as a source in a
+** list, or when other values are there too. */
+typedef struct Readers {
+    bool *bf16, *kept;
+} Readers;
+
+static bool trains(const Graph *g) {
     for (int i = 0; i < g->n; i++)
-        bf16[i] = true;
-    for (int i = 0; i < g->nout; i++)
-        bf16[g->out[i].node->id] = false;
-    for (int i = g->n; i-- > 0;)
-        for (int k = 0; k < g->node[i]->nin; k++)
-            if (!reads_bf16(g->node[i], k, bf16)) bf16[g->node[i]->in[k]->id] = false;
-    return bf16;
+        if (g->node[i]->backward) return true;
+    return false;
 }
 
-/* Rounds the operands that are values of tokens; a product's third one is its sum so far. */
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
-    const bool *bf16 = r->user;
-    Class c = op_info[old->op].class;
-    if (c != CONTRACT && c != OUTER && c != EXPERT) return NULL;
-    for (int i = 0; i < 2; i++)
-        if (in[i]->shape.lead == LEAD_TOKENS) in[i] = op_bf16(in[i]);
-    if (!has_room_to_gain(old) || !bf16[old->id]) return NULL;
+static bool keeps(const Readers *r, const Node *user, int k) {
+    if (user->op == OP_stack || user->op == OP_after) return k == 0 || user->op == OP_stack;
+    return op_info[user->op].class == VIEW && r->kept[user->id];
+}
+
+static Readers readers_of(Graph *g) {
+    size_t n = (size_t)g->n + 1;
+    Readers r = { graph_alloc(g, n * sizeof *r.bf16), graph_alloc(g, n * sizeof *r.kept) };
+    bool back = trains(g);
+    for (int i = 0; i < g->n; i++) {
+        r.bf16[i] = back || op_info[g->node[i]->op].class != SEQUENCE;
+        r.kept[i] = false;
+    }
+    for (int i = 0; i < g->nout; i++)
+        r.bf16[g->out[i].node->id] = false;
+    for (int i = g->n; i-- > 0;) {
+        const Node *user = g->node[i];
+        for (int k = 0; k < user->nin; k++) {
+            int read = user->in[k]->id;
+            if (!reads_bf16(user, k, r.bf16)) r.bf16[read] = false;
+            if (keeps(&r, user, k)) r.kept[read] = true;
+        }
+    }
+    return r;
+}
+
+/* What row operations make and depth reads take again, layer after layer: sources that are
+** complete, what reads of them share, and gradients of reads until those of their sources are
+** summed.  None adds to it. */
+static bool is_kept(const Readers *r, const Node *n) {
+    Class c = op_info[n->op].class;
+    return r->kept[n->id] && r->bf16[n->id] && (c == POINTWISE || c == REDUCE || c == GATHER)
+        && n->shape.lead == LEAD_TOKENS && shape_count(&n->shape) >= WIDE;
+}
+
+/* n, stored as bfloat16: itself if it is already. */
+static Node *rounded(Node *n) {
+    const Node *stored = n;
+    while (stored->op == OP_reshape)
+        stored = stored->in[0];
+    return plan_bf16(stored) ? n : op_bf16(n);
+}
+
+static Node *narrow(Rebuild *r, const Node *old, Node **in) {
     Attr attr = *old->attr;
     attr.bf16 = true;
     return rebuild_as(r, old, in, attr);
 }
 
+/* Rounds the operands that are values of tokens; a product's third one is its sum so far. */
+static Node *rule(Rebuild *r, const Node *old, Node **in) {
+    const Readers *readers = r->user;
+    const bool *bf16 = readers->bf16;
+    Class c = op_info[old->op].class;
+    if (is_kept(readers, old)) return op_bf16(rebuild_as(r, old, in, *old->attr));
+    if (is_narrow(old, bf16)) {
+        for (int i = 0; i < old->nin; i++)
+            if (is_narrow_operand(i)) in[i] = rounded(in[i]);
+        return narrow(r, old, in);
+    }
+    if (c != CONTRACT && c != OUTER && c != EXPERT) return NULL;
+    for (int i = 0; i < 2; i++)
+        if (in[i]->shape.lead == LEAD_TOKENS) in[i] = rounded(in[i]);
+    return has_room_to_gain(old) && bf16[old->id] ? narrow(r, old, in) : NULL;
+}
+
 Graph *pass_precision(Graph *g) {
-    g = rebuild(g, rule, readable_as_bf16(g));
+    Readers readers = readers_of(g);
+    g = rebuild(g, rule, &readers);
     g->bf16 = true;
     return g;
 }

@@ -29,6 +29,9 @@ typedef struct Attention {
     const float *by_distance;
     int64_t distances, lddistance;
     int32_t bf16; /* both sides of every product are rounded to bfloat16 first */
+    /* with it, and nothing that shapes or pools: q, k, v, o, dout and dq are rows of bfloat16s, two
+    ** a float of their strides; dk and dv whole cache lines of them */
+    int32_t narrow;
     /* KEPT_.. (kept_rows.h): what caches keep; what keys and values of the call's own rows are
     ** rounded to that no cache has: not averages */
     int32_t kept, rounded;

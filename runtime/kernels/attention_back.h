@@ -93,6 +93,26 @@ static int64_t block_steps(const QueryBlock *x) { return (x->n + PANEL - 1) / PA
 
 #include "attention_back_pairs.h"
 
+/* The block's queries and their results' gradients as panels and as rows. */
+static void open_rows(QueryBlock *x, const float *q, const float *dout) {
+    const Attention *a = x->a;
+    RowKind kind = row_kind(a);
+    for (int64_t i = 0; i * PANEL < x->n; i++) {
+        int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
+        k_panel_load(kind, n, a->dk, q + first * a->ldq, a->ldq, query_unit(a),
+                     x->q + first * panel_rows(a->dk));
+        k_panel_load(kind, n, a->dv, dout + first * a->lddout, a->lddout, 1.0f,
+                     x->dout + first * panel_rows(a->dv));
+    }
+    if (x->keys) {
+        k_rows_load(kind, x->n, a->dk, q, a->ldq, in_pairs(a) ? 1.0f : a->scale, x->q_rows);
+        k_rows_load(kind, x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
+        fill((BLOCK - x->n) * padded(a->dk), 0, x->q_rows + x->n * padded(a->dk));
+        fill((BLOCK - x->n) * padded(a->dv), 0, x->dout_rows + x->n * padded(a->dv));
+    }
+    if (in_pairs(a)) open_pairs(x);
+}
+
 /* Packs queries t .. t + n - 1 of the head.  Lanes without a query hold zeros
 ** everywhere: they add exactly zero to every gradient. */
 static void open_block(QueryBlock *x, int64_t head, int64_t t) {
@@ -101,15 +121,8 @@ static void open_block(QueryBlock *x, int64_t head, int64_t t) {
     x->t = t;
     x->n = min64(BLOCK, queries_of(a, x->b) - t);
     int64_t row = query_row(a, x->b) + t;
-    const float *q = a->q + row * a->ldq + head * a->dk;
-    const float *dout = a->dout + row * a->lddout + head * a->dv;
-    for (int64_t i = 0; i * PANEL < x->n; i++) {
-        int64_t first = i * PANEL, n = min64(PANEL, x->n - first);
-        k_panel_load(rounds(a), n, a->dk, q + first * a->ldq, a->ldq, query_unit(a),
-                     x->q + first * panel_rows(a->dk));
-        k_panel_load(rounds(a), n, a->dv, dout + first * a->lddout, a->lddout, 1.0f,
-                     x->dout + first * panel_rows(a->dv));
-    }
+    const float *q = a->q + row * a->ldq + head * row_floats(a, a->dk);
+    const float *dout = a->dout + row * a->lddout + head * row_floats(a, a->dv);
     fill(BLOCK, 0, x->lse);
     fill(BLOCK, 0, x->delta);
     for (int64_t i = 0; i < x->n; i++) {
@@ -117,13 +130,8 @@ static void open_block(QueryBlock *x, int64_t head, int64_t t) {
         x->delta[i] = a->delta[(row + i) * a->lddelta + head];
     }
     if (x->queries) fill(BLOCK * a->dk, 0, x->dq);
-    if (x->keys) {
-        k_rows_load(rounds(a), x->n, a->dk, q, a->ldq, in_pairs(a) ? 1.0f : a->scale, x->q_rows);
-        k_rows_load(rounds(a), x->n, a->dv, dout, a->lddout, 1.0f, x->dout_rows);
-        fill((BLOCK - x->n) * padded(a->dk), 0, x->q_rows + x->n * padded(a->dk));
-        fill((BLOCK - x->n) * padded(a->dv), 0, x->dout_rows + x->n * padded(a->dv));
-    }
-    if (in_pairs(a)) open_pairs(x);
+    if (in_pairs(a) && a->narrow && x->n % PANEL == 0) open_narrow(x, q, dout);
+    else open_rows(x, q, dout);
 }
 
 /* s[key][PANEL] times 'unit' become probabilities, ds[key][PANEL] (dp until now) p (dp - delta). */
@@ -309,9 +317,11 @@ static void blocks(QueryBlock *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1
             if (!x->queries) continue;
             fill(PANEL, a->scale, x->lse);
             for (int64_t i = 0; i * PANEL < x->n; i++)
-                k_panel_store(
-                    min64(PANEL, x->n - i * PANEL), a->dk, x->dq + i * PANEL * a->dk, x->lse,
-                    a->dq + (query_row(a, x->b) + t + i * PANEL) * a->lddq + head * a->dk, a->lddq);
+                k_panel_store(a->narrow, min64(PANEL, x->n - i * PANEL), a->dk,
+                              x->dq + i * PANEL * a->dk, x->lse,
+                              a->dq + (query_row(a, x->b) + t + i * PANEL) * a->lddq
+                                  + head * row_floats(a, a->dk),
+                              a->lddq);
         }
 }
 

@@ -5,6 +5,19 @@
 #ifndef STRATA_ATTENTION_BACK_PAIRS_H
 #define STRATA_ATTENTION_BACK_PAIRS_H
 
+/* Queries and their results' gradients, of bfloat16s of whole panels, as panels and blocks. */
+static void open_narrow(QueryBlock *x, const float *q, const float *dout) {
+    const Attention *a = x->a;
+    for (int64_t i = 0; i < x->n; i += PANEL) {
+        k_pairs_panel(PANEL, a->dk, q + i * a->ldq, a->ldq, x->q + i * panel_rows(a->dk));
+        k_pairs_panel(PANEL, a->dv, dout + i * a->lddout, a->lddout,
+                      x->dout + i * panel_rows(a->dv));
+    }
+    if (!x->keys) return;
+    k_pairs_block_of(a->dk, x->n, q, a->ldq, x->q_block);
+    k_pairs_block_of(a->dv, x->n, dout, a->lddout, x->dout_block);
+}
+
 static void open_pairs(QueryBlock *x) {
     const Attention *a = x->a;
     for (int64_t i = 0; i * PANEL < x->n; i++) {
@@ -35,8 +48,8 @@ static void ask_for_tile(QueryBlock *x, int64_t first, int64_t n, const float *d
 static void open_tile(QueryBlock *x, int64_t n, const float *k, int64_t ldk, const float *v,
                       int64_t ldv) {
     const Attention *a = x->a;
-    k_pairs_rows(n, a->dk, k, ldk, x->key_rows);
-    k_pairs_rows(n, a->dv, v, ldv, x->value_rows);
+    left_operand(a, n, a->dk, k, ldk, x->key_rows);
+    left_operand(a, n, a->dv, v, ldv, x->value_rows);
     if (x->queries) k_pairs_turn(n, a->dk, x->key_rows, x->turned);
 }
 

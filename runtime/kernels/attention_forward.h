@@ -150,9 +150,17 @@ static void attend(const Forward *f, const QueryPanel *panel, int64_t head, int6
 
 enum { PANELS_AHEAD = 2 }; /* whose queries are asked for */
 
+static const float *queries_at(const Attention *a, int64_t row, int64_t head) {
+    return a->q + row * a->ldq + head * row_floats(a, a->dk);
+}
+
+static float *results_at(const Attention *a, int64_t row, int64_t head) {
+    return a->o + row * a->ldo + head * row_floats(a, a->dv);
+}
+
 static void queries_ahead(const Attention *a, int64_t row, int64_t head, int64_t t, int64_t n) {
     if (n > 0)
-        k_rows_soon(min64(PANEL, n), a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq);
+        k_rows_soon(min64(PANEL, n), row_floats(a, a->dk), queries_at(a, row + t, head), a->ldq);
 }
 
 static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_t end,
@@ -170,9 +178,13 @@ static void open_panels(Forward *f, int64_t row, int64_t head, int64_t t, int64_
         p->o = take(&scratch, a->dv * PANEL);
         p->largest = take(&scratch, PANEL);
         p->sum = take(&scratch, PANEL);
-        k_panel_load(rounds(a), p->queries, a->dk, a->q + (row + t) * a->ldq + head * a->dk, a->ldq,
-                     query_unit(a), p->q);
-        if (in_pairs(a)) pair_panel(a->dk, p->q);
+        const float *q = queries_at(a, row + t, head);
+        if (in_pairs(a) && a->narrow) {
+            k_pairs_panel(p->queries, a->dk, q, a->ldq, p->q);
+        } else {
+            k_panel_load(row_kind(a), p->queries, a->dk, q, a->ldq, query_unit(a), p->q);
+            if (in_pairs(a)) pair_panel(a->dk, p->q);
+        }
         for (int64_t i = 0; i < a->dv * PANEL; i += LANES)
             v_store(p->o + i, v_zero());
         for (int64_t i = 0; i < PANEL; i += LANES) {
@@ -193,7 +205,7 @@ static void close_panel(const Attention *a, const KeySource *s, const QueryPanel
     for (int64_t i = 0; may_see_none(a) && i < p->queries; i++)
         if (seen_by(a, s, p->t + i) == 0) factor[i] = 0, lse[i] = NOTHING;
     row += p->t;
-    k_panel_store(p->queries, a->dv, p->o, factor, a->o + row * a->ldo + head * a->dv, a->ldo);
+    k_panel_store(a->narrow, p->queries, a->dv, p->o, factor, results_at(a, row, head), a->ldo);
     for (int64_t i = 0; a->lse && i < p->queries; i++)
         a->lse[(row + i) * a->ldlse + head] = lse[i];
 }
@@ -202,8 +214,8 @@ static void close_panel(const Attention *a, const KeySource *s, const QueryPanel
 static void results_ahead(Forward *f, int64_t head) {
     const Attention *a = f->a;
     const QueryPanel *first = f->panel, *last = &f->panel[f->panels - 1];
-    ahead_add(&f->ahead, last->t + last->queries - first->t, a->dv,
-              a->o + (f->row + first->t) * a->ldo + head * a->dv, a->ldo);
+    ahead_add(&f->ahead, last->t + last->queries - first->t, row_floats(a, a->dv),
+              results_at(a, f->row + first->t, head), a->ldo);
 }
 
 static void forward(Forward *f, int64_t head) {
@@ -217,8 +229,8 @@ static void forward(Forward *f, int64_t head) {
         if (SHAPED && s->ring) n = in_a_row(s, first, min64(n, KEYS - first % KEYS));
         NearRows x = k_keys_near(a, s, first, n, f->k, f->v);
         if (in_pairs(a)) {
-            k_pairs_rows(n, a->dk, x.k, x.ldk, f->keys);
-            k_pairs_rows(n, a->dv, x.v, x.ldv, f->rows);
+            left_operand(a, n, a->dk, x.k, x.ldk, f->keys);
+            left_operand(a, n, a->dv, x.v, x.ldv, f->rows);
             k_pairs_turn(n, a->dv, f->rows, f->turned);
         }
         if (in_pairs(a)) {

@@ -19,6 +19,28 @@ void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t 
             v_store_bf16(out + t * whole + e, load_upto(rows + t * ld + e, d - e));
 }
 
+void k_pairs_copy(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out) {
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t e = 0; e < d; e += 2 * LANES)
+            v_store((float *)(out + t * d + e), v_load(rows + t * ld + e / 2));
+}
+
+void k_pairs_panel(int64_t n, int64_t d, const float *rows, int64_t ld, float *panel) {
+    for (int64_t first = 0; first < PANEL; first += LANES)
+        for (int64_t e = 0; e < d; e += 2 * LANES) {
+            V t[LANES];
+            UNROLL for (int i = 0; i < LANES; i++)
+                t[i] = first + i < n ? v_load(rows + (first + i) * ld + e / 2) : v_zero();
+            transpose_all(t);
+            UNROLL for (int i = 0; i < LANES; i++)
+                v_store(panel + (e / 2 + i) * PANEL + first, t[i]);
+        }
+}
+
+void k_pairs_block_of(int64_t columns, int64_t steps, const float *rows, int64_t ld, float *out) {
+    pack_tokens(columns, steps, (const uint16_t *)rows, 2 * ld, out);
+}
+
 void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out) {
     transpose_left(d, n, rows, round_steps(d, PAIR_STEPS), out, round_steps(n, GROUP_STEPS));
 }

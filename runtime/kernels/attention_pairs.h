@@ -16,6 +16,12 @@ enum { PAIR_ROWS = STRATA_TILES ? 16 : 12 };
 
 /* out[n][d up to a multiple of PAIR_STEPS] = rows[n][d], rounded */
 void k_pairs_rows(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out);
+/* The same of bfloat16s, whose rows are 'ld' floats apart; d is a multiple of PAIR_STEPS. */
+void k_pairs_copy(int64_t n, int64_t d, const float *rows, int64_t ld, uint16_t *out);
+/* panel[d / 2][PAIR_COLUMNS], pairs, from n <= PAIR_COLUMNS of such rows, zeros behind them */
+void k_pairs_panel(int64_t n, int64_t d, const float *rows, int64_t ld, float *panel);
+/* A block whose columns are those of 'steps' such rows, a multiple of PAIR_STEPS. */
+void k_pairs_block_of(int64_t columns, int64_t steps, const float *rows, int64_t ld, float *out);
 /* out[d][n up to a multiple] = the transpose of what k_pairs_rows made */
 void k_pairs_turn(int64_t n, int64_t d, const uint16_t *rows, uint16_t *out);
 /* A block from w[steps][columns], in so many floats. */

@@ -130,13 +130,19 @@ void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, floa
     }
 }
 
-INLINE void panel_load(const int bf16, int64_t n, int64_t d, const float *rows, int64_t ld,
+/* LANES numbers of a row from the e-th on, of d. */
+INLINE V row_part(const RowKind kind, const float *row, int64_t e, int64_t d) {
+    if (kind == ROWS_BF16) return v_load_bf16((const uint16_t *)row + e);
+    return factor(kind == ROWS_ROUNDED, load_left(row + e, d - e));
+}
+
+INLINE void panel_load(const RowKind kind, int64_t n, int64_t d, const float *rows, int64_t ld,
                        float scale, float *panel) {
     for (int64_t first = 0; first < PANEL; first += LANES) {
         for (int64_t e = 0; e < d; e += LANES) {
             V r[LANES];
             UNROLL for (int i = 0; i < LANES; i++) r[i] = first + i < n
-                ? factor(bf16, load_left(rows + (first + i) * ld + e, d - e)) * scale
+                ? row_part(kind, rows + (first + i) * ld, e, d) * scale
                 : v_zero();
             transpose(r);
             UNROLL for (int i = 0; i < LANES; i++) if (e + i < d)
@@ -145,14 +151,15 @@ INLINE void panel_load(const int bf16, int64_t n, int64_t d, const float *rows, 
     }
 }
 
-void k_panel_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+void k_panel_load(RowKind kind, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                   float *panel) {
-    if (bf16) panel_load(1, n, d, rows, ld, scale, panel);
-    else panel_load(0, n, d, rows, ld, scale, panel);
+    if (kind == ROWS_BF16) panel_load(ROWS_BF16, n, d, rows, ld, scale, panel);
+    else if (kind == ROWS_ROUNDED) panel_load(ROWS_ROUNDED, n, d, rows, ld, scale, panel);
+    else panel_load(ROWS_F32, n, d, rows, ld, scale, panel);
 }
 
-void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows,
-                   int64_t ld) {
+INLINE void panel_store(const int narrow, int64_t n, int64_t d, const float *panel,
+                        const float *factor, float *rows, int64_t ld) {
     for (int64_t first = 0; first < n; first += LANES) {
         V f = v_load(factor + first);
         for (int64_t e = 0; e < d; e += LANES) {
@@ -160,24 +167,34 @@ void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor
             UNROLL for (int i = 0; i < LANES; i++)
                 r[i] = e + i < d ? v_load(panel + (e + i) * PANEL + first) * f : v_zero();
             transpose(r);
-            UNROLL for (int i = 0; i < LANES; i++) if (first + i < n)
-                store_left(rows + (first + i) * ld + e, d - e, r[i]);
+            UNROLL for (int i = 0; i < LANES; i++) if (first + i < n) {
+                float *row = rows + (first + i) * ld;
+                if (narrow) v_store_bf16((uint16_t *)row + e, r[i]);
+                else store_left(row + e, d - e, r[i]);
+            }
         }
     }
 }
 
-INLINE void rows_load(const int bf16, int64_t n, int64_t d, const float *rows, int64_t ld,
+void k_panel_store(int narrow, int64_t n, int64_t d, const float *panel, const float *factor,
+                   float *rows, int64_t ld) {
+    if (narrow) panel_store(1, n, d, panel, factor, rows, ld);
+    else panel_store(0, n, d, panel, factor, rows, ld);
+}
+
+INLINE void rows_load(const RowKind kind, int64_t n, int64_t d, const float *rows, int64_t ld,
                       float scale, float *out) {
     int64_t ldo = padded(d);
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e += LANES)
-            v_store(out + t * ldo + e, factor(bf16, load_left(rows + t * ld + e, d - e)) * scale);
+            v_store(out + t * ldo + e, row_part(kind, rows + t * ld, e, d) * scale);
 }
 
-void k_rows_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+void k_rows_load(RowKind kind, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                  float *out) {
-    if (bf16) rows_load(1, n, d, rows, ld, scale, out);
-    else rows_load(0, n, d, rows, ld, scale, out);
+    if (kind == ROWS_BF16) rows_load(ROWS_BF16, n, d, rows, ld, scale, out);
+    else if (kind == ROWS_ROUNDED) rows_load(ROWS_ROUNDED, n, d, rows, ld, scale, out);
+    else rows_load(ROWS_F32, n, d, rows, ld, scale, out);
 }
 
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld) {
@@ -189,10 +206,10 @@ void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld) {
 static const float *rows_near(const Attention *a, const KeySource *s, int64_t n, int64_t d,
                               const float *rows, int64_t *ld, float *copy) {
     if (!s->kept && !a->rounded && ((*ld == d && s->ready) || in_pairs(a))) return rows;
-    k_rows_soon(n, s->kept ? *ld : d, rows + n * *ld, *ld);
+    k_rows_soon(n, s->kept ? *ld : row_floats(a, d), rows + n * *ld, *ld);
     if (s->kept) k_kept_rows(s->kept, a->bf16, n, d, rows, copy);
     else if (a->rounded) k_rows_as_kept(a->rounded, a->bf16, n, d, rows, *ld, copy);
-    else k_rows_load(rounds(a), n, d, rows, *ld, 1.0f, copy);
+    else k_rows_load(row_kind(a), n, d, rows, *ld, 1.0f, copy);
     *ld = padded(d);
     return copy;
 }
@@ -286,8 +303,8 @@ KeySource k_attention_source(const Attention *a, int64_t b, int64_t g) {
         return cached;
     }
     int64_t row = key_row(a, b);
-    KeySource rows = { a->k + row * a->ldk + g * a->dk,
-                       a->v + row * a->ldv + g * (a->share ? a->dk : a->dv),
+    KeySource rows = { a->k + row * a->ldk + g * row_floats(a, a->dk),
+                       a->v + row * a->ldv + g * row_floats(a, a->share ? a->dk : a->dv),
                        a->ldk,
                        a->ldv,
                        KEPT_F32,

@@ -53,6 +53,15 @@ INLINE void clear_rows(int64_t n, int64_t d, float *rows, int64_t ld) {
 INLINE float query_unit(const Attention *a) { return in_pairs(a) ? 1.0f : a->scale * LOG2_E; }
 INLINE float score_unit(const Attention *a) { return in_pairs(a) ? a->scale * LOG2_E : 1.0f; }
 
+/* How rows of q, k, v and dout are brought near: as they are, rounded, or made of bfloat16s. */
+typedef enum RowKind { ROWS_F32, ROWS_ROUNDED, ROWS_BF16 } RowKind;
+INLINE RowKind row_kind(const Attention *a) {
+    return a->narrow ? ROWS_BF16 : rounds(a) ? ROWS_ROUNDED : ROWS_F32;
+}
+
+/* Floats that d numbers of such a row take in memory. */
+INLINE int64_t row_floats(const Attention *a, int64_t d) { return a->narrow ? d / 2 : d; }
+
 /* Steps of a left operand of pairs, and rows of a panel of d steps that becomes one of pairs. */
 INLINE int64_t whole_steps(int64_t n) { return (n + PAIR_STEPS - 1) / PAIR_STEPS * PAIR_STEPS; }
 INLINE int64_t panel_rows(int64_t d) {
@@ -160,15 +169,14 @@ void k_tile_mask(int64_t from, int64_t to, const int32_t *seen, float unit, floa
 /* x, or what products of bfloat16 leave of it; 'bf16' is a constant where inlined. */
 INLINE V factor(const int bf16, V x) { return bf16 ? v_bf16(x) : x; }
 
-/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes; 'bf16': rows are
-** rounded */
-void k_panel_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+/* panel[d][PANEL] = scale * rows[n][d], n <= PANEL, zeros for the other lanes */
+void k_panel_load(RowKind kind, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                   float *panel);
-/* rows[n][d] = factor[PANEL] * panel[d][PANEL] */
-void k_panel_store(int64_t n, int64_t d, const float *panel, const float *factor, float *rows,
-                   int64_t ld);
-/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart; 'bf16': rows are rounded */
-void k_rows_load(int bf16, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
+/* rows[n][d] = factor[PANEL] * panel[d][PANEL]; 'narrow': rounded to rows of bfloat16s */
+void k_panel_store(int narrow, int64_t n, int64_t d, const float *panel, const float *factor,
+                   float *rows, int64_t ld);
+/* out[n][d] = scale * rows[n][d], out's rows padded(d) apart */
+void k_rows_load(RowKind kind, int64_t n, int64_t d, const float *rows, int64_t ld, float scale,
                  float *out);
 /* Asks for rows that will be needed some thousand cycles later; any address will do. */
 void k_rows_soon(int64_t n, int64_t d, const float *rows, int64_t ld);
@@ -187,8 +195,8 @@ INLINE void source_ahead(const Attention *a, const KeySource *s, int64_t first, 
                          RowsAhead *x) {
     n = min64(n, s->count - first);
     if (s->pooled || s->ring || s->kept) return;
-    if (s->ldk != a->dk) ahead_add(x, n, a->dk, s->k + first * s->ldk, s->ldk);
-    if (s->ldv != a->dv) ahead_add(x, n, a->dv, s->v + first * s->ldv, s->ldv);
+    if (s->ldk != a->dk) ahead_add(x, n, row_floats(a, a->dk), s->k + first * s->ldk, s->ldk);
+    if (s->ldv != a->dv) ahead_add(x, n, row_floats(a, a->dv), s->v + first * s->ldv, s->ldv);
 }
 
 /* Keys and values that are near, as k_source_near has them. */
@@ -231,6 +239,13 @@ INLINE void score_pairs(int64_t keys, int64_t d, const uint16_t *rows, const flo
                         float *spare) {
     int64_t whole = (keys + PAIR_ROWS - 1) / PAIR_ROWS * PAIR_ROWS;
     k_pairs_multiply(whole, whole_steps(d), rows, whole_steps(d), panel, s, PANEL, PANEL, 0, spare);
+}
+
+/* n rows of a source become one: out[n][d up to a multiple of PAIR_STEPS] */
+INLINE void left_operand(const Attention *a, int64_t n, int64_t d, const float *rows, int64_t ld,
+                         uint16_t *out) {
+    if (a->narrow) k_pairs_copy(n, d, rows, ld, out);
+    else k_pairs_rows(n, d, rows, ld, out);
 }
 
 /* y[d][PANEL] += turned[d][some of n keys] . p[some][PANEL], a panel of pairs */

@@ -23,6 +23,7 @@ static Attention attention_of(const Frame *f, const Action *s, int q, int attent
         .shaped = t->shaped,
         .share = t->share,
         .rounded = t->rounded,
+        .narrow = t->narrow,
         .window = t->window,
         .softcap = t->softcap,
         .distances = t->distances,

@@ -129,7 +129,7 @@ typedef struct AttentionAction {
     float scale;
     /* as of Attention (kernels.h); 0: there is none */
     float softcap;
-    int32_t shaped, share, rounded;
+    int32_t shaped, share, rounded, narrow;
     int64_t window, distances;
 } AttentionAction;
 

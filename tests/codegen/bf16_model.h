@@ -5,10 +5,11 @@
 
 #include "compiled_spec.h"
 
-enum { VOCAB = 29, CONTEXT = 300, MODELS = 5 };
+enum { VOCAB = 29, CONTEXT = 300, MODELS = 6 };
 
 typedef struct Bf16Kind {
     const char *name, *residual, *rest, *attention, *mlp;
+    int dim; /* in place of the one that bf16_open is given, if not 0 */
 } Bf16Kind;
 
 extern const Bf16Kind bf16_kinds[MODELS];

@@ -81,6 +81,92 @@ static void not_rounding_is_noticed(void **state) {
     problem_free(&p);
 }
 
+/* == Rows of bfloat16s ==================================================== */
+
+static uint16_t bf16_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Room for a matrix of bfloat16s whose rows lie GAP floats further apart than they are long. */
+static Guarded narrow_room(int64_t rows, int64_t columns) {
+    return guard_matrix(rows, columns / 2, columns / 2 + GAP, AFTER);
+}
+
+/* The floats of m become bfloat16s, and so do those of m, which was to be read only. */
+static Guarded narrow_matrix(Guarded m, int64_t rows, int64_t columns) {
+    Guarded g = narrow_room(rows, columns);
+    guard_writable(m);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            float *x = &m.at[i * (columns + GAP) + j];
+            uint16_t narrow = bf16_of(*x);
+            uint32_t bits = (uint32_t)narrow << 16;
+            memcpy(x, &bits, sizeof bits);
+            ((uint16_t *)g.at)[2 * i * (columns / 2 + GAP) + j] = narrow;
+        }
+    guard_readonly(m), guard_readonly(g);
+    return g;
+}
+
+static void check_narrow(const char *what, const float *wide, const float *narrow, int64_t rows,
+                         int64_t columns) {
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            float x = wide[i * (columns + GAP) + j];
+            uint16_t got = ((const uint16_t *)narrow)[2 * i * (columns / 2 + GAP) + j];
+            if (got != bf16_of(x))
+                fail_msg("%s [%lld,%lld]: expected %a rounded, found %04x", what, (long long)i,
+                         (long long)j, x, got);
+        }
+}
+
+static void check_same(const char *what, Guarded a, Guarded b, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; i < rows; i++)
+        if (memcmp(a.at + i * (columns + GAP), b.at + i * (columns + GAP),
+                   (size_t)columns * sizeof(float)))
+            fail_msg("%s: row %lld has other bits", what, (long long)i);
+}
+
+/* Of numbers that are bfloat16s the same bits come out, rounded where they are stored narrow. */
+static void check_narrow_size(Size s, uint64_t seed) {
+    Problem p = problem_with(1, s, seed, AFTER), x = problem_new(s, seed, AFTER);
+    int64_t rows = s.sequences * s.time, hk = (int64_t)s.heads * s.dk, hv = (int64_t)s.heads * s.dv;
+    int64_t gk = (int64_t)s.groups * s.dk, gv = (int64_t)s.groups * s.dv;
+    Guarded q = narrow_matrix(p.q, rows, hk), k = narrow_matrix(p.k, rows, gk),
+            v = narrow_matrix(p.v, rows, gv), dout = narrow_matrix(p.dout, rows, hv),
+            o = narrow_room(rows, hv), dq = narrow_room(rows, hk);
+    run_forward(&p.a, p.scratch);
+    run_backward(&p);
+    Attention a = x.a;
+    a.bf16 = a.narrow = 1;
+    a.q = q.at, a.k = k.at, a.v = v.at, a.dout = dout.at, a.o = o.at, a.dq = dq.at;
+    a.ldq = a.lddq = hk / 2 + GAP, a.ldo = a.lddout = hv / 2 + GAP;
+    a.ldk = gk / 2 + GAP, a.ldv = gv / 2 + GAP;
+    a.delta = p.delta.at;
+    run_forward(&a, x.scratch);
+    for (int64_t i = k_attention_grad_tasks(&a) - 1; i >= 0; i--)
+        k_attention_grad(&a, i, x.scratch.at);
+    check_narrow("output", p.o.at, o.at, rows, hv);
+    check_narrow("dq", p.dq.at, dq.at, rows, hk);
+    check_same("lse", p.lse, x.lse, rows, s.heads);
+    check_same("dk", p.dk, x.dk, rows, gk);
+    check_same("dv", p.dv, x.dv, rows, gv);
+    guard_free(q), guard_free(k), guard_free(v), guard_free(dout), guard_free(o), guard_free(dq);
+    problem_free(&p), problem_free(&x);
+}
+
+static void narrow_rows_have_the_same_bits(void **state) {
+    (void)state;
+    static const Size some[] = { { 1, 1, 1, 1, 32, 32, 1, 0 },     { 2, 33, 4, 2, 32, 64, 1, 0 },
+                                 { 1, 64, 1, 1, 64, 32, 0, 0 },    { 1, 97, 2, 1, 64, 64, 1, 0 },
+                                 { 1, 300, 1, 1, 128, 128, 1, 0 }, { 2, 130, 2, 2, 96, 32, 1, 0 },
+                                 { 8, 256, 2, 1, 32, 32, 1, 0 } };
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        check_narrow_size(some[i], 900 + i);
+}
+
 static void batch_does_not_change_bits(void **state) {
     (void)state;
     check_batches(1);
@@ -108,6 +194,7 @@ int main(void) {
         cmocka_unit_test(both_are_right),
         cmocka_unit_test(shaped_are_right),
         cmocka_unit_test(not_rounding_is_noticed),
+        cmocka_unit_test(narrow_rows_have_the_same_bits),
         cmocka_unit_test(batch_does_not_change_bits),
         cmocka_unit_test(later_tokens_do_not_change_bits),
         cmocka_unit_test(large_scores_are_right),

@@ -49,7 +49,7 @@ static double rows_operations(const Rows *r) {
 }
 
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
-static double bytes_of(const Node *n) { return (plan_bf16(n) ? 2 : 4) * elements(n); }
+static double bytes_of(const Node *n) { return (plan_bf16(plan_storage(n)) ? 2 : 4) * elements(n); }
 
 /* Of a number; of small weights with their scales. */
 static double weight_bytes(const Tables *t, const Node *w) {
@@ -61,7 +61,7 @@ static double weight_bytes(const Tables *t, const Node *w) {
 static StepCost product_cost(const Tables *t, const Node *n) {
     const Shape *w = &n->in[1]->shape;
     double m = (double)w->dim[0], k = (double)w->dim[1];
-    return (StepCost){ op_flops(n), bytes_of(n->in[0]) + 4 * elements(n) * (n->nin == 3 ? 2 : 1), 0,
+    return (StepCost){ op_flops(n), bytes_of(n->in[0]) + bytes_of(n) * (n->nin == 3 ? 2 : 1), 0,
                        weight_bytes(t, n->in[1]) * m * k };
 }
 
@@ -92,14 +92,12 @@ static double pair_flops(const Node *n) {
 }
 
 static StepCost sequence_cost(const Tables *t, const Node *n) {
-    double io = 0, own = elements(n);
+    double bytes = bytes_of(n), count = (double)n->attr->count, context = (double)t->info->context;
     for (int i = 0; i < n->nin; i++)
-        io += elements(n->in[i]);
-    bool gradient = n->op == OP_attention_grad;
+        bytes += bytes_of(n->in[i]);
+    if (n->op == OP_attention_grad) bytes += 4 * (elements(n->in[1]) + elements(n->in[2]));
     double pairs = n->attr->causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
     double pair = pair_flops(n);
-    double bytes = 4 * (io + own + (gradient ? elements(n->in[1]) + elements(n->in[2]) : 0)),
-           count = (double)n->attr->count, context = (double)t->info->context;
     if (n->attr->values) bytes -= 4 * elements(n->in[2]); /* those of keys */
     if (n->attr->window && (double)n->attr->window < context)
         return (StepCost){ pair * windowed_pairs((double)n->attr->window, context), bytes, 0, 0 };
