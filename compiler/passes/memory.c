@@ -201,29 +201,56 @@ static void share_onto(Plan *p) {
     }
 }
 
-/* y = a + (anything): if a is read nowhere else from then on, y takes its place. */
-static void share_sum(Plan *p, const int *uses, const Node *y) {
+/* By node id: how often a step reads it that may be the last one to do so: what is not stored may
+** be computed in any. */
+static const int *count_late(const Plan *p) {
+    int *late = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *late);
+    for (int i = 0; i < p->g->n; i++) {
+        const Node *n = p->g->node[i];
+        for (int k = 0; k < node_reads(n); k++) {
+            const Node *x = plan_storage(n->in[k]);
+            const Buffer *b = p->buffer[x->id];
+            if (b && (!p->buffer[n->id] || producer(p, n) >= b->last)) late[x->id]++;
+        }
+    }
+    return late;
+}
+
+/* What is in memory of an operand: itself, or the value whose first rows it is, if only the operand
+** has them read as late as that. */
+static const Node *read_once(const Plan *p, const int *late, const Node *x) {
+    if (p->buffer[x->id] || x->op != OP_slice || x->attr->axis || x->attr->first) return x;
+    const Node *whole = x->in[0];
+    return p->buffer[whole->id] && late[whole->id] == 1 ? whole : x;
+}
+
+static bool has_rows(const Buffer *b) { return b->space == SPACE_TOKEN || b->space == SPACE_LOCAL; }
+
+/* y = a + (anything): if a, or what a is the beginning of, is read nowhere else from then on, y
+** takes its place.  If either outlives the phase, that is among the tokens' rows; as the other one
+** lives in that phase only, they are not there for longer. */
+static void share_sum(Plan *p, const int *uses, const int *late, const Node *y) {
     Buffer *b = p->buffer[y->id];
-    if (y->op != OP_add || !b || b->into) return;
+    if (y->op != OP_add || !b || b->into || !has_rows(b)) return;
     for (int i = 0; i < 2; i++) {
-        const Node *x = y->in[i];
-        Buffer *a = p->buffer[x->id];
-        if (!a || a->space != b->space || uses[x->id] != 1 || a->last != b->first
-            || a->stride != b->stride)
+        const Node *x = y->in[i], *held = read_once(p, late, x);
+        Buffer *a = p->buffer[held->id];
+        if (!a || !has_rows(a) || uses[x->id] != 1 || a->last != b->first || a->stride < b->stride
+            || plan_bf16(held) != plan_bf16(y) || !shape_equal(&x->shape, &y->shape))
             continue;
-        if (!shape_equal(&x->shape, &y->shape)
-            || (a->space != SPACE_TOKEN && a->space != SPACE_LOCAL))
-            continue;
+        if (b->space == SPACE_TOKEN) root(a)->space = SPACE_TOKEN;
+        b->space = root(a)->space;
+        b->stride = a->stride;
         share(b, a);
         return;
     }
 }
 
 static void share_sums(Plan *p) {
-    const int *uses = graph_uses(p->g, NULL);
+    const int *uses = graph_uses(p->g, NULL), *late = count_late(p);
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++)
-            share_sum(p, uses, p->step[i].node[k]);
+            share_sum(p, uses, late, p->step[i].node[k]);
 }
 
 /* == Packing ============================================================== */

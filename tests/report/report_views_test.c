@@ -166,7 +166,8 @@ static void pictures_are_well_formed(void **state) {
         assert_true(check_xml(memory) > n && check_xml(graph) > 20);
         assert_int_equal(count(memory, "<title>"), n);
         assert_non_null(strstr(memory, "<title>attention: "));
-        assert_non_null(strstr(memory, "<title>depth mixing: "));
+        /* the stream of standard residuals is in the embedding's place */
+        assert_int_equal(strstr(memory, "<title>depth mixing: ") != NULL, i > 0);
         assert_non_null(strstr(memory, ">mlp</text>"));
         assert_null(strstr(memory, "nan"));
         assert_null(strstr(graph, "nan"));
