@@ -11,9 +11,10 @@
 ** fit the registers. */
 enum { MR = LANES == 16 ? 12 : LANES == 8 ? 6 : 4 };
 
-/* Tiles ask for what is needed next, a cache line for so many steps. Of 16 lanes they do not: what
-** loads ahead of its steps then pushes sums out of their registers. */
-enum { ASKS = LANES < 16, STEPS_A_LINE = 4 };
+/* Tiles ask for what is needed next, a cache line for so many steps: as they go, or, of 16 lanes,
+** before each stretch of steps.  What loads ahead of its steps would push sums out of their
+** registers there. */
+enum { ASKS = LANES < 16, STEPS_A_LINE = 4, STRETCH = 32 };
 
 /* What tiles ask for of 'ahead': after 'wait' tiles, one line of 'each' rows, from 'row' on. */
 typedef struct Asked {
@@ -64,8 +65,8 @@ INLINE AskedPart part_due(Asked *x) {
 
 /* Where nothing is due, what is in the cache already. */
 INLINE AskedPart part_soon(Soon *soon, const float *panel) {
-    if (ASKS && soon && is_due(&soon->left)) return part_due(&soon->left);
-    if (ASKS && soon && is_due(&soon->then)) return part_due(&soon->then);
+    if (soon && is_due(&soon->left)) return part_due(&soon->left);
+    if (soon && is_due(&soon->then)) return part_due(&soon->then);
     return (AskedPart){ (const char *)panel, 0 };
 }
 
@@ -111,6 +112,30 @@ INLINE void store_tile(int rows, V (*sum)[PANEL_VECTORS], float *c, int64_t ldc,
     }
 }
 
+/* The lines for so many steps. */
+INLINE void ask_steps(AskedPart *soon, int64_t steps) {
+    for (int64_t s = 0; s < steps; s += STEPS_A_LINE, soon->at += soon->stride)
+        __builtin_prefetch(soon->at, 0, 2);
+}
+
+/* sum[rows] += A[rows, steps] panel; both are then at the steps behind these. */
+INLINE void tile_steps(int rows, int64_t steps, Left *a, const float **panel,
+                       V (*sum)[PANEL_VECTORS], AskedPart *soon) {
+    /* Unrolled this late, the loop is not taken for vectors of steps, which left no registers. */
+#pragma clang loop unroll_count(4)
+    for (int64_t s = 0; s < steps; s++, a->at += a->step, *panel += PANEL) {
+        if (ASKS && s % STEPS_A_LINE == 0) ask_steps(soon, STEPS_A_LINE);
+        V b[PANEL_VECTORS];
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            b[v] = v_load(*panel + v * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            V value = v_splat(a->at[r * a->row]);
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                sum[r][v] = v_fma(value, b[v], sum[r][v]);
+        }
+    }
+}
+
 /* C[rows, columns] (+)= A[rows, steps] panel; 'rows' is a constant where inlined,
 ** so that the sums are registers. */
 INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, int64_t ldc,
@@ -118,22 +143,13 @@ INLINE void tile(int rows, int64_t steps, Left a, const float *panel, float *c, 
     V sum[MR][PANEL_VECTORS];
     AskedPart soon = part_soon(a.soon, panel);
     start_tile(rows, sum, c, ldc);
-    /* Unrolled this late, the loop is not taken for vectors of steps, which left no registers. */
-#pragma clang loop unroll_count(4)
-    for (int64_t s = 0; s < steps; s++, a.at += a.step, panel += PANEL) {
-        if (ASKS && s % STEPS_A_LINE == 0) {
-            __builtin_prefetch(soon.at, 0, 2);
-            soon.at += soon.stride;
+    if (ASKS) tile_steps(rows, steps, &a, &panel, sum, &soon);
+    else
+        for (int64_t s = 0; s < steps; s += STRETCH) {
+            int64_t some = steps - s < STRETCH ? steps - s : STRETCH;
+            ask_steps(&soon, some);
+            tile_steps(rows, some, &a, &panel, sum, &soon);
         }
-        V b[PANEL_VECTORS];
-        for (int v = 0; v < PANEL_VECTORS; v++)
-            b[v] = v_load(panel + v * LANES);
-        UNROLL for (int r = 0; r < rows; r++) {
-            V value = v_splat(a.at[r * a.row]);
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                sum[r][v] = v_fma(value, b[v], sum[r][v]);
-        }
-    }
     store_tile(rows, sum, c, ldc, columns, add);
 }
 
