@@ -13,41 +13,26 @@
 ** processor has no dot product of bytes, codes of x are kept as 16 bits, those of even steps apart
 ** from those of odd ones, and pairs of them are multiplied: nothing saturates.
 */
-#include "small_group.h"
-#include "small_product.h"
+#include "small_dots.h"
+#include "small_tiles.h"
 
-/* STRATA_DOTS_IN_C: loops in an instruction's place; tests of what uses it run anywhere. */
-#if LANES == 16 && defined(__AVX512VNNI__)
-#define DOTS_OF_BYTES 1
-#elif LANES == 8 && (defined(__AVXVNNI__) || defined(STRATA_DOTS_IN_C))
-#define DOTS_OF_BYTES 1
-#else
-#define DOTS_OF_BYTES 0
-#endif
-
-/* Words of codes for LINE_STEPS steps of x; vectors of a panel's columns; rows at a time. */
-enum { WORDS = DOTS_OF_BYTES ? 1 : 2, PARTS = PANEL_COLUMNS / LANES, ROWS = LANES == 16 ? 12 : 4 };
-enum { GROUP_WORDS = GROUP / LINE_STEPS * WORDS };
 /* Bytes of rounded rows that stay in a core's second-level cache. */
 enum { ROUNDED_ROOM = 1 << 18 };
 
-/* A group of a row of x, rounded. */
-typedef struct RoundedGroup {
-    int32_t code[GROUP_WORDS];
-    float scale; /* x = scale * code */
-    union {
-        int32_t start; /* q8: -128 times the sum of codes */
-        float sum;     /* q4: the sum of x */
-    };
-} RoundedGroup;
-
 static int64_t rows_at_once(int64_t steps) {
     int64_t rows = ROUNDED_ROOM / (small_groups(steps) * (int64_t)sizeof(RoundedGroup));
-    return rows < ROWS ? ROWS : rows / ROWS * ROWS;
+    int64_t unit = DOTS_OF_TILES ? 16 : ROWS;
+    return rows < unit ? unit : rows / unit * unit;
 }
 
-int64_t k_small_scratch(int64_t steps) {
+static int64_t rounded_bytes(int64_t steps) {
     return rows_at_once(steps) * small_groups(steps) * (int64_t)sizeof(RoundedGroup);
+}
+
+/* Tiles have a panel's codes with signs behind the rows, on lines of 64 bytes. */
+int64_t k_small_scratch(int64_t steps) {
+    int64_t tiles = DOTS_OF_TILES ? CODE_LINE + small_groups(steps) * small_codes(8) : 0;
+    return rounded_bytes(steps) + tiles;
 }
 
 /* == Rounding x =========================================================== */
@@ -136,9 +121,9 @@ INLINE VI multiply_pairs(VI a, VI b) {
 
 /* sum + the products of four steps of each column; w: a byte each. */
 INLINE VI add_dots(VI sum, VI w, const int32_t *code) {
-#if LANES == 16 && DOTS_OF_BYTES
+#if LANES == 16 && DOTS_OF_BYTES && !DOTS_IN_LOOPS
     return (VI)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)vi_splat(*code));
-#elif defined(STRATA_DOTS_IN_C)
+#elif DOTS_IN_LOOPS
     for (int l = 0; l < LANES; l++)
         for (int i = 0; i < 32; i += 8)
             sum[l] += (uint8_t)(w[l] >> i) * (int8_t)(*code >> i);
@@ -151,14 +136,6 @@ INLINE VI add_dots(VI sum, VI w, const int32_t *code) {
 #endif
 }
 
-INLINE VI load_line(const uint8_t *p) { return vi_load((const int32_t *)(const void *)p); }
-
-/* A panel from one of its columns on. */
-typedef struct Panel {
-    const uint8_t *code, *scale;
-    int64_t groups;
-} Panel;
-
 /* Asks for the same lines of the next panel: few rows wait for memory, and processors do not look
 ** ahead as far as that. */
 INLINE void ask_for_next(int bits, Panel b) {
@@ -170,34 +147,15 @@ INLINE void ask_for_next(int bits, Panel b) {
 
 /* One group of LANES columns by 'rows' rows, each 'groups' further on. */
 INLINE void add_group(int rows, int bits, Panel b, const RoundedGroup *x, V *sum) {
-    enum { LINES = GROUP / LINE_STEPS };
     VI dots[ROWS];
     if (rows < ROWS) ask_for_next(bits, b);
     UNROLL for (int r = 0; r < rows; r++) dots[r] = vi_splat(bits == 8 ? x[r * b.groups].start : 0);
     UNROLL for (int i = 0; i < LINES; i++) {
-        VI w = load_line(b.code + (bits == 8 ? i : i % (LINES / 2)) * CODE_LINE);
-        if (bits == 4) w = (i < LINES / 2 ? w : (VI)((VU)w >> 4)) & 0x0f0f0f0f;
+        VI w = code_line(bits, b.code, i);
         UNROLL for (int r = 0; r < rows; r++)
             dots[r] = add_dots(dots[r], w, x[r * b.groups].code + i * WORDS);
     }
-    V scale = load_half(b.scale);
-    UNROLL for (int r = 0; r < rows; r++)
-        sum[r] = v_fma(v_to_float(dots[r]), scale * v_splat(x[r * b.groups].scale), sum[r]);
-    if (bits == 8) return;
-    V least = load_half(b.scale + PANEL_COLUMNS * 2);
-    UNROLL for (int r = 0; r < rows; r++)
-        sum[r] = v_fma(least, v_splat(x[r * b.groups].sum), sum[r]);
-}
-
-/* 'left' columns of a row of the result. */
-INLINE void put_columns(Result y, int64_t row, int64_t column, int64_t left, V x) {
-    int64_t at = row * y.ld + column;
-    if (y.bf16) {
-        VH narrow = v_narrow(x);
-        for (int l = 0; l < LANES && l < left; l++)
-            y.bf16[at + l] = narrow[l];
-    } else if (left >= LANES) v_store(y.floats + at, y.add ? v_load(y.floats + at) + x : x);
-    else v_store_part(y.floats + at, y.add ? v_load_part(y.floats + at, left) + x : x, left);
+    add_dot_products(rows, bits, b, x, dots, sum);
 }
 
 /* 'parts' vectors of columns, of which 'left' are wanted, by 'rows' rows. */
@@ -227,7 +185,10 @@ INLINE void tile(int rows, int parts, int bits, Panel b, const RoundedGroup *x, 
     }
 
 /* LANES columns by n rows; the panel comes from memory once, then from the caches. */
-INLINE void all_rows(int64_t n, int bits, Panel b, const RoundedGroup *x, Result y, int64_t left) {
+INLINE void all_rows(int64_t n, int bits, Panel b, const RoundedGroup *x, Result y, int64_t left,
+                     uint8_t *code) {
+    int64_t done = rows_in_tiles(n, bits, b, x, y, left, code);
+    n -= done, x += done * b.groups, y = result_at(y, done, 0);
     for (; n >= ROWS; n -= ROWS, x += ROWS * b.groups, y = result_at(y, ROWS, 0))
         tile(ROWS, 1, bits, b, x, y, left);
 #if LANES == 16
@@ -242,38 +203,40 @@ INLINE void all_rows(int64_t n, int bits, Panel b, const RoundedGroup *x, Result
 /* Columns [m0,m1) by n rows; by one row all of a panel's columns together, in the order of
 ** memory. */
 INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, int bits, const SmallWeights *w,
-                        const RoundedGroup *x, Result y) {
+                        const RoundedGroup *x, Result y, uint8_t *code) {
     int64_t groups = small_groups(w->steps), size = small_panel(w->steps, bits);
     for (int64_t m = m0, c; m < m1; m += n == 1 ? PANEL_COLUMNS : LANES) {
         const uint8_t *panel = w->at + m / PANEL_COLUMNS * size;
         c = m % PANEL_COLUMNS;
         Panel b = { panel + c * LINE_STEPS, panel + groups * small_codes(bits) + c * 2, groups };
         if (n == 1) tile(1, PARTS, bits, b, x, result_at(y, 0, m), m1 - m);
-        else all_rows(n, bits, b, x, result_at(y, 0, m), m1 - m);
+        else all_rows(n, bits, b, x, result_at(y, 0, m), m1 - m, code);
     }
 }
 
 NOINLINE void one_row_q8(int64_t m0, int64_t m1, const SmallWeights *w, const RoundedGroup *x,
                          Result y) {
-    all_columns(1, m0, m1, 8, w, x, y);
+    all_columns(1, m0, m1, 8, w, x, y, 0);
 }
 
 NOINLINE void one_row_q4(int64_t m0, int64_t m1, const SmallWeights *w, const RoundedGroup *x,
                          Result y) {
-    all_columns(1, m0, m1, 4, w, x, y);
+    all_columns(1, m0, m1, 4, w, x, y, 0);
 }
 
 void k_linear_small(int64_t n, int64_t m0, int64_t m1, SmallRows x, const SmallWeights *w, Result y,
                     float *scratch) {
     RoundedGroup *rounded = (RoundedGroup *)(void *)scratch;
+    uint8_t *code = (uint8_t *)scratch + rounded_bytes(w->steps);
     int64_t groups = small_groups(w->steps), once = rows_at_once(w->steps);
+    code += -(uintptr_t)code % CODE_LINE;
     for (int64_t i = 0; i < n; i += once, y = result_at(y, once, 0)) {
         int64_t rows = n - i < once ? n - i : once;
         for (int64_t r = 0; r < rows; r++)
             round_row(x, i + r, w->steps, w->bits, rounded + r * groups);
         if (rows == 1) (w->bits == 8 ? one_row_q8 : one_row_q4)(m0, m1, w, rounded, y);
-        else if (w->bits == 8) all_columns(rows, m0, m1, 8, w, rounded, y);
-        else all_columns(rows, m0, m1, 4, w, rounded, y);
+        else if (w->bits == 8) all_columns(rows, m0, m1, 8, w, rounded, y, code);
+        else all_columns(rows, m0, m1, 4, w, rounded, y, code);
     }
 }
 

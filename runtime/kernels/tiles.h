@@ -2,6 +2,9 @@
 ** The tile registers of AMX (Intel, Sapphire Rapids and later): eight of 16 rows of 64 bytes.
 ** t_dot adds to each of 16 x 16 floats the products of 32 steps: a tile of the left operand has
 ** a row of C's 32 steps in each row, one of the right operand a pair of steps of 16 columns.
+** Between CODES_BEGIN and TILES_END tiles 4 and 5 are 16 rows of 32 bytes, 6 and 7 are 8 rows of
+** 64: t_dot_codes adds to each of 16 x 16 integers the products of 32 steps, bytes with signs,
+** four steps of a column side by side.
 **
 ** With STRATA_TILES_IN_C they are memory and loops: tests of what uses them run anywhere.
 */
@@ -16,14 +19,21 @@ enum { TILE = 16, TILE_STEPS = 32 }; /* rows and columns of floats; steps of bfl
 typedef union Tile {
     float f[TILE][TILE];
     uint16_t h[TILE][TILE_STEPS];
+    int32_t i[TILE][TILE];
+    int8_t b[TILE][64];
 } Tile;
 typedef struct Tiles {
     Tile t[8];
 } Tiles;
 
+INLINE void tile_part(void *to, const void *from, int64_t to_step, int64_t from_step, int rows,
+                      uint64_t bytes) {
+    for (int r = 0; r < rows; r++)
+        __builtin_memcpy((char *)to + r * to_step, (const char *)from + r * from_step, bytes);
+}
+
 INLINE void tile_copy(void *to, const void *from, int64_t to_step, int64_t from_step) {
-    for (int r = 0; r < TILE; r++)
-        __builtin_memcpy((char *)to + r * to_step, (const char *)from + r * from_step, 64);
+    tile_part(to, from, to_step, from_step, TILE, 64);
 }
 
 INLINE float tile_number(uint16_t bf16) { return __builtin_bit_cast(float, (uint32_t)bf16 << 16); }
@@ -35,7 +45,15 @@ INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
                 c->f[i][j] += tile_number(a->h[i][s]) * tile_number(b->h[s / 2][2 * j + s % 2]);
 }
 
+INLINE void tile_dot_codes(Tile *c, const Tile *a, const Tile *b) {
+    for (int i = 0; i < TILE; i++)
+        for (int j = 0; j < TILE; j++)
+            for (int s = 0; s < TILE_STEPS; s++)
+                c->i[i][j] += a->b[i][s] * b->b[s / 4][4 * j + s % 4];
+}
+
 #define TILES_BEGIN
+#define CODES_BEGIN
 #define TILES_END
 #define TILES_HERE Tiles tiles
 #define t_zero(i) __builtin_memset(&tiles.t[i], 0, sizeof(Tile))
@@ -43,6 +61,9 @@ INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
 #define t_stream t_load
 #define t_store(i, to, step) tile_copy(to, &tiles.t[i], step, 64)
 #define t_dot(c, a, b) tile_dot(&tiles.t[c], &tiles.t[a], &tiles.t[b])
+#define t_load_left(i, from, step) tile_part(&tiles.t[i], from, 64, step, TILE, TILE_STEPS)
+#define t_load_right(i, from, step) tile_part(&tiles.t[i], from, 64, step, TILE_STEPS / 4, 64)
+#define t_dot_codes(c, a, b) tile_dot_codes(&tiles.t[c], &tiles.t[a], &tiles.t[b])
 #else
 /* What ldtilecfg reads: palette 1, every tile whole. */
 typedef struct TileShape {
@@ -57,8 +78,13 @@ static const TileShape tile_shape = { 1,
                                       { TILE, TILE, TILE, TILE, TILE, TILE, TILE, TILE } };
 _Static_assert(sizeof tile_shape == 64, "the processor's format");
 
+static const TileShape code_shape = {
+    1, 0, { 0 }, { 64, 64, 64, 64, 32, 32, 64, 64 }, { TILE, TILE, TILE, TILE, TILE, TILE, 8, 8 }
+};
+
 /* Between them the thread has tiles; a context switch then saves 8 KB more. */
 #define TILES_BEGIN _tile_loadconfig(&tile_shape)
+#define CODES_BEGIN _tile_loadconfig(&code_shape)
 #define TILES_END _tile_release()
 #define TILES_HERE /* where tiles are used: they are the thread's */
 #define t_zero(i) _tile_zero(i)
@@ -67,6 +93,9 @@ _Static_assert(sizeof tile_shape == 64, "the processor's format");
 #define t_stream(i, from, step) _tile_stream_loadd(i, from, step)
 #define t_store(i, to, step) _tile_stored(i, to, step)
 #define t_dot(c, a, b) _tile_dpbf16ps(c, a, b)
+#define t_load_left(i, from, step) _tile_loadd(i, from, step)
+#define t_load_right(i, from, step) _tile_loadd(i, from, step)
+#define t_dot_codes(c, a, b) _tile_dpbssd(c, a, b)
 #endif
 
 #endif

@@ -10,11 +10,13 @@
 #include "f16.h"
 #include "small_product.h"
 
-/* Rows beyond tiles of 12, 8, 4, 2 and 1; columns and steps that are no whole panels or groups. */
+/* Rows beyond tiles of 16, 12, 8, 4, 2 and 1; columns and steps that are no whole panels or
+** groups. */
 static const struct {
     int64_t n, m, k;
-} sizes[] = { { 1, 1, 1 },   { 1, 16, 32 }, { 2, 17, 33 },  { 3, 5, 31 },    { 4, 48, 64 },
-              { 7, 40, 96 }, { 13, 33, 1 }, { 12, 16, 70 }, { 31, 20, 130 }, { 1, 64, 960 } };
+} sizes[] = { { 1, 1, 1 },    { 1, 16, 32 },  { 2, 17, 33 },  { 3, 5, 31 },    { 4, 48, 64 },
+              { 7, 40, 96 },  { 13, 33, 1 },  { 12, 16, 70 }, { 31, 20, 130 }, { 1, 64, 960 },
+              { 32, 16, 32 }, { 51, 33, 64 }, { 50, 40, 97 } };
 enum { SIZES = sizeof sizes / sizeof *sizes, GAP = 5 };
 
 /* == A matrix ============================================================= */
