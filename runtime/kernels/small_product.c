@@ -21,8 +21,7 @@ enum { ROUNDED_ROOM = 1 << 18 };
 
 static int64_t rows_at_once(int64_t steps) {
     int64_t rows = ROUNDED_ROOM / (small_groups(steps) * (int64_t)sizeof(RoundedGroup));
-    int64_t unit = DOTS_OF_TILES ? 16 : ROWS;
-    return rows < unit ? unit : rows / unit * unit;
+    return rows < ROWS_UNIT ? ROWS_UNIT : rows / ROWS_UNIT * ROWS_UNIT;
 }
 
 static int64_t rounded_bytes(int64_t steps) {

@@ -10,8 +10,8 @@
 #if DOTS_OF_TILES
 #include "tiles.h"
 
-/* Rows for which tiles' codes pay. */
-enum { FEWEST_IN_TILES = 32 };
+/* Rows at a time; for which tiles' codes pay. */
+enum { ROWS_UNIT = TILE, FEWEST_IN_TILES = 32 };
 
 /* A panel's codes as bytes with signs, q8's less 128. */
 static void sign_codes(int bits, Panel b, uint8_t *to) {
@@ -73,6 +73,8 @@ INLINE int64_t rows_in_tiles(int64_t n, int bits, Panel b, const RoundedGroup *x
     return r;
 }
 #else
+enum { ROWS_UNIT = ROWS };
+
 INLINE int64_t rows_in_tiles(int64_t n, int bits, Panel b, const RoundedGroup *x, Result y,
                              int64_t left, uint8_t *code) {
     (void)n, (void)bits, (void)b, (void)x, (void)y, (void)left, (void)code;

@@ -15,28 +15,13 @@
 
 enum { BATCH = 2, TIME = 19 };
 
-typedef struct Unit {
-    Graph *g;
-    CodegenOptions options;
-} Unit;
+static const Extent extent[] = { { 1, 1 }, { BATCH, TIME }, { 0 } };
 
 /* The interpreter runs the graph as it is, the compiler puts reads together. */
-static int run_unit(void *arg) {
-    static const Extent extent[] = { { 1, 1 }, { BATCH, TIME }, { 0 } };
-    const Unit *u = arg;
-    char why[700] = "";
-    Answer answer = graph_answer(u->g, 7, &u->options, extent, why, sizeof why);
-    if (answer == AGREES) return 0;
-    fprintf(stderr, "%s\n", why);
-    return 1 + answer;
-}
-
 static int compiled_status(void **state, const char *residual, int dim, CodegenOptions o) {
     Model *m = two_phase_load(state, residual, 5, dim);
     static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
-    Unit u = { graph_extract(m->graph, outputs), o };
-    int status = apart(run_unit, &u);
-    graph_free(u.g);
+    int status = graph_status(graph_extract(m->graph, outputs), &o, extent);
     spec_free(m);
     return status;
 }

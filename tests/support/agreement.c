@@ -326,3 +326,24 @@ Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Exte
     graph_free(g);
     return answer;
 }
+
+typedef struct Unit {
+    Graph *g;
+    const CodegenOptions *options;
+    const Extent *extent;
+} Unit;
+
+static int run_unit(void *arg) {
+    const Unit *u = arg;
+    char why[700] = "";
+    Answer answer = graph_answer(u->g, 7, u->options, u->extent, why, sizeof why);
+    if (answer == AGREES) return 0;
+    fprintf(stderr, "%s\n", why);
+    return 1 + answer;
+}
+
+int graph_status(Graph *g, const CodegenOptions *o, const Extent *extent) {
+    int status = apart(run_unit, &(Unit){ g, o, extent });
+    graph_free(g);
+    return status;
+}

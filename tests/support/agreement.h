@@ -57,5 +57,8 @@ typedef struct Extent {
 typedef enum Answer { AGREES, DIFFERS, SHAKY } Answer;
 Answer graph_answer(Graph *g, uint64_t seed, const CodegenOptions *o, const Extent *extent,
                     char *why, size_t size);
+/* The same in a process of its own (compiled.h): 0 if it agrees, else what 'apart' returns, with
+** the line on standard error.  It frees the graph. */
+int graph_status(Graph *g, const CodegenOptions *o, const Extent *extent);
 
 #endif
