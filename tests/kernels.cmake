@@ -86,7 +86,7 @@ foreach(SET ${KERNEL_SETS} ${BF16_SETS} ${SMALL_SETS})
   set(SOURCES ${KERNEL_SOURCES})
   if(SET IN_LIST BF16_SETS)
     list(FILTER SOURCES INCLUDE REGEX
-      "/(gemm[a-z0-9_]*|gemv|gemv_rows|attention[a-z_]*|small_product)\\.c$")
+      "/(gemm[a-z0-9_]*|gemv[a-z_]*|attention[a-z_]*|small_product)\\.c$")
   endif()
   if(SET IN_LIST SMALL_SETS)
     list(FILTER SOURCES INCLUDE REGEX "/small_product\\.c$")

@@ -122,6 +122,12 @@ INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, OperandKind kind, Few
     int64_t weights = weights_of(kind, n), columns = m1 - m0;
     f.w = rows_of_w(kind, &f, m0);
     f.y = later(kind, f.y, 0, m0);
+#if STRATA_TILES
+    if (kind == BF16 && scratch && f.k <= FEW_TILE_STEPS) {
+        k_few_tiles(n, columns, &f, scratch);
+        return;
+    }
+#endif
     if (n == 1) {
         (kind == FLOATS        ? one_row_floats
              : kind == ROUNDED ? one_row_rounded

@@ -85,4 +85,9 @@ enum {
 };
 void k_few_rows(int64_t n, int64_t columns, OperandKind kind, const Few *f, float *scratch);
 
+/* gemv_tiles.c, where there are tiles: n rows of x by 'columns' rows of w, bfloat16s of
+** FEW_TILE_STEPS steps at most; k_few_scratch() bytes. */
+enum { FEW_TILE_STEPS = FEW_FLOATS / 8 };
+void k_few_tiles(int64_t n, int64_t columns, const Few *f, float *scratch);
+
 #endif

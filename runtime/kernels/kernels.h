@@ -99,7 +99,8 @@ void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, 
                   const float *w, int64_t ldw, float *y, int64_t ldy, int add, float *scratch);
 int64_t k_few_scratch(void);
 
-/* The same of bfloat16: x is, w is rounded to it; or both are, which multiplies pairs of steps. */
+/* The same of bfloat16: x is, w is rounded to it; or both are, which multiplies pairs of steps, in
+** tiles where there are some. */
 void k_linear_few_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x, int64_t ldx,
                        const float *w, int64_t ldw, Result y, float *scratch);
 void k_linear_few_bf16_weights(int64_t n, int64_t m0, int64_t m1, int64_t k, const uint16_t *x,

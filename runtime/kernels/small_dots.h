@@ -5,6 +5,7 @@
 #ifndef STRATA_SMALL_DOTS_H
 #define STRATA_SMALL_DOTS_H
 
+#include "results.h"
 #include "small_group.h"
 #include "small_product.h"
 
@@ -65,17 +66,6 @@ INLINE void add_dot_products(int rows, int bits, Panel b, const RoundedGroup *x,
     V least = load_half(b.scale + PANEL_COLUMNS * 2);
     UNROLL for (int r = 0; r < rows; r++)
         sum[r] = v_fma(least, v_splat(x[r * b.groups].sum), sum[r]);
-}
-
-/* 'left' columns of a row of the result. */
-INLINE void put_columns(Result y, int64_t row, int64_t column, int64_t left, V x) {
-    int64_t at = row * y.ld + column;
-    if (y.bf16) {
-        VH narrow = v_narrow(x);
-        for (int l = 0; l < LANES && l < left; l++)
-            y.bf16[at + l] = narrow[l];
-    } else if (left >= LANES) v_store(y.floats + at, y.add ? v_load(y.floats + at) + x : x);
-    else v_store_part(y.floats + at, y.add ? v_load_part(y.floats + at, left) + x : x, left);
 }
 
 #endif

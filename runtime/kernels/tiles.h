@@ -4,7 +4,8 @@
 ** a row of C's 32 steps in each row, one of the right operand a pair of steps of 16 columns.
 ** Between CODES_BEGIN and TILES_END tiles 4 and 5 are 16 rows of 32 bytes, 6 and 7 are 8 rows of
 ** 64: t_dot_codes adds to each of 16 x 16 integers the products of 32 steps, bytes with signs,
-** four steps of a column side by side.
+** four steps of a column side by side.  Between TILES_OF_COLUMNS(n) and TILES_END all but 4 and 5
+** have n columns of floats, n <= 16; their rows lie in memory one after another.
 **
 ** With STRATA_TILES_IN_C they are memory and loops: tests of what uses them run anywhere.
 */
@@ -36,6 +37,11 @@ INLINE void tile_copy(void *to, const void *from, int64_t to_step, int64_t from_
     tile_part(to, from, to_step, from_step, TILE, 64);
 }
 
+INLINE void tile_columns(Tile *to, const void *from, int64_t bytes) {
+    __builtin_memset(to, 0, sizeof *to);
+    tile_part(to, from, 64, bytes, TILE, (uint64_t)bytes);
+}
+
 INLINE float tile_number(uint16_t bf16) { return __builtin_bit_cast(float, (uint32_t)bf16 << 16); }
 
 INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
@@ -64,6 +70,9 @@ INLINE void tile_dot_codes(Tile *c, const Tile *a, const Tile *b) {
 #define t_load_left(i, from, step) tile_part(&tiles.t[i], from, 64, step, TILE, TILE_STEPS)
 #define t_load_right(i, from, step) tile_part(&tiles.t[i], from, 64, step, TILE_STEPS / 4, 64)
 #define t_dot_codes(c, a, b) tile_dot_codes(&tiles.t[c], &tiles.t[a], &tiles.t[b])
+#define TILES_OF_COLUMNS(n)
+#define t_load_columns(i, from, bytes) tile_columns(&tiles.t[i], from, bytes)
+#define t_store_columns(i, to, bytes) tile_part(to, &tiles.t[i], bytes, 64, TILE, (uint64_t)(bytes))
 #else
 /* What ldtilecfg reads: palette 1, every tile whole. */
 typedef struct TileShape {
@@ -82,6 +91,13 @@ static const TileShape code_shape = {
     1, 0, { 0 }, { 64, 64, 64, 64, 32, 32, 64, 64 }, { TILE, TILE, TILE, TILE, TILE, TILE, 8, 8 }
 };
 
+INLINE void tiles_of_columns(int64_t n) {
+    TileShape shape = tile_shape;
+    for (int i = 0; i < 8; i++)
+        if (i < 4 || i > 5) shape.bytes[i] = (uint16_t)(4 * n);
+    _tile_loadconfig(&shape);
+}
+
 /* Between them the thread has tiles; a context switch then saves 8 KB more. */
 #define TILES_BEGIN _tile_loadconfig(&tile_shape)
 #define CODES_BEGIN _tile_loadconfig(&code_shape)
@@ -96,6 +112,9 @@ static const TileShape code_shape = {
 #define t_load_left(i, from, step) _tile_loadd(i, from, step)
 #define t_load_right(i, from, step) _tile_loadd(i, from, step)
 #define t_dot_codes(c, a, b) _tile_dpbssd(c, a, b)
+#define TILES_OF_COLUMNS(n) tiles_of_columns(n)
+#define t_load_columns(i, from, bytes) _tile_loadd(i, from, bytes)
+#define t_store_columns(i, to, bytes) _tile_stored(i, to, bytes)
 #endif
 
 #endif

@@ -15,6 +15,8 @@ INLINE void store_left(float *y, int64_t width, V x) {
     else v_store_part(y, x, width);
 }
 
+enum { LANES_LOG = LANES == 16 ? 4 : LANES == 8 ? 3 : 2 };
+
 #if LANES == 16
 #define LOW_HALVES(a, b) \
     __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
@@ -28,17 +30,21 @@ INLINE void store_left(float *y, int64_t width, V x) {
 #define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #endif
 
-/* A square of LANES vectors, rows become columns: log2(LANES) perfect shuffles. */
-INLINE void transpose(V r[LANES]) {
-    UNROLL for (int round = 1; round < LANES; round *= 2) {
+/* Perfect shuffles of n vectors, a power of two, one after another: log2(n) of them put numbers of
+** the vectors side by side, log2(LANES) more give the vectors again. */
+INLINE void shuffle(int n, int times, V *r) {
+    UNROLL for (int round = 0; n > 1 && round < times; round++) {
         V t[LANES];
-        UNROLL for (int i = 0; i < LANES / 2; i++) {
-            t[2 * i] = LOW_HALVES(r[i], r[i + LANES / 2]);
-            t[2 * i + 1] = HIGH_HALVES(r[i], r[i + LANES / 2]);
+        UNROLL for (int i = 0; i < n / 2; i++) {
+            t[2 * i] = LOW_HALVES(r[i], r[i + n / 2]);
+            t[2 * i + 1] = HIGH_HALVES(r[i], r[i + n / 2]);
         }
-        UNROLL for (int i = 0; i < LANES; i++) r[i] = t[i];
+        UNROLL for (int i = 0; i < n; i++) r[i] = t[i];
     }
 }
+
+/* A square of LANES vectors, rows become columns. */
+INLINE void transpose(V r[LANES]) { shuffle(LANES, LANES_LOG, r); }
 
 /* v_sum of each of LANES vectors, the same bits. */
 INLINE V sums_of(V r[LANES]) {

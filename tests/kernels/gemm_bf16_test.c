@@ -110,8 +110,10 @@ static void few_rows_take_pairs(void **state) {
     Draw d = { 9 };
     for (int round = 0; round < 120; round++) {
         int64_t most = round % 4 ? 70 : 600;
-        Product p = product_new(FEW, 1 + draw_below(&d, 40), 1 + draw_below(&d, most),
-                                1 + draw_below(&d, round % 7 ? most : 2500), round % 5,
+        int64_t rows = 1 + draw_below(&d, round % 8 ? 40 : 150),
+                steps = 1 + draw_below(&d, round % 7 ? most : 2500);
+        if (round % 24 == 23) rows = 1 + rows / 8, steps += 8000; /* more than are laid out */
+        Product p = product_new(FEW, rows, 1 + draw_below(&d, most), steps, round % 5,
                                 (int)draw_below(&d, 2), (Side)draw_below(&d, 2), &d, REAL);
         Guarded b = bf16_matrix(&p);
         float *before = c_copy(&p), *parts = c_copy(&p);
