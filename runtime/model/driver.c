@@ -10,7 +10,7 @@
 #include "guard.h"
 
 /* Of products of few rows: a task has a multiple of so many columns, a worker so many tasks. */
-enum { FEW_COLUMNS = 16, FEW_TASKS = 8 };
+enum { FEW_COLUMNS = 16, FEW_TASKS = 4 };
 
 /* Multiples of rows that tiles of float32 and of bfloat16 take. */
 enum { SHARE_UNIT = 16, SHARE_UNIT_BF16 = 32 };
