@@ -6,6 +6,8 @@
 # By environment:
 #   PYTHON=python3            one that has numpy and llama_cpp:
 #                             CMAKE_ARGS=-DGGML_NATIVE=ON pip install llama-cpp-python
+#                             (of 0.3.36 with AMX, whose products crash, -DGGML_NATIVE=OFF and
+#                             -DGGML_AVX512=ON, .._VBMI, .._VNNI, .._BF16, AVX2, FMA, F16C, BMI2)
 #                             PYTHON= measures ours alone
 #   TYPES="q8 q4"  PROMPT=512  DECODED=64  STEPS=3  THREADS=N (the processors there are)
 #   RESULTS=FOLDER            keeps files, programs and measurements, and adds to those of earlier
