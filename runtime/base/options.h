@@ -104,6 +104,9 @@ void options_free(Options *o);
 /* STATUS_USAGE unless the option was given. */
 int options_require(const Options *o, int option, Error *e);
 
+/* An option's value, one that is no list of words; false where 'text' is none of the row's. */
+bool option_read(OptionValue *v, const OptionRow *r, const char *text);
+
 /* "--steps" or "-o". */
 const char *option_name(char to[32], const OptionRow *r);
 /* The list of a choice or the name of a value, without the mark that it may be left out. */
