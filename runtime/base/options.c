@@ -242,7 +242,7 @@ static int set_initial(Options *o, Error *e) {
     return STATUS_OK;
 }
 
-/* --help and --version win wherever they stand; -h too. */
+/* --help and --version win wherever they stand among our own words; -h too. */
 static bool asked(int argc, char **argv, const char *option, const char *shorter) {
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], option) == 0 || (shorter && strcmp(argv[i], shorter) == 0)) return true;
@@ -277,6 +277,23 @@ static int parse_words(Options *o, Error *e) {
     return STATUS_OK;
 }
 
+/* Where the words of another program's command begin, after a first word and options: the options
+** behind it are that program's. */
+static int passed_on(const Options *o) {
+    const OptionTable *t = o->table;
+    bool passes = o->command < t->commands && t->command[o->command].words == ALL_WORDS;
+    for (int i = 0, words = 0; passes && i < o->argc; i++) {
+        const char *value;
+        if (!is_option(o->argv[i])) {
+            if (words++) return i;
+            continue;
+        }
+        int id = find_option(o, o->argv[i], &value);
+        i += id < t->options && t->option[id].kind != OPTION_IS_FLAG && !value;
+    }
+    return o->argc;
+}
+
 /* Is 'word' an option of some command? */
 static bool is_known(const OptionTable *t, const char *word) {
     const char *value;
@@ -290,14 +307,15 @@ int options_parse(Options *o, const OptionTable *table, int argc, char **argv, E
     int status = set_initial(o, e);
     if (status) return status;
     int first = argc > 0 && strcmp(argv[0], "help") == 0;
-    o->help = first || asked(argc, argv, "--help", "-h");
-    o->version = asked(argc, argv, "--version", NULL);
     const char *word = first < argc ? argv[first] : NULL;
     for (int i = 0; word && i < table->commands; i++)
         if (strcmp(word, table->command[i].name) == 0) o->command = i;
     bool none = o->command == table->commands;
     if (none && word && word[0] != '-') return unknown_command(table, word, e);
     if (!none) o->argc = argc - first - 1, o->argv = argv + first + 1;
+    int own = none ? argc : first + 1 + passed_on(o);
+    o->help = first || asked(own, argv, "--help", "-h");
+    o->version = asked(own, argv, "--version", NULL);
     if (o->help || o->version) return STATUS_OK;
     if (none && word && is_known(table, word))
         return error_set(e, STATUS_USAGE, "%s%sexpected a command before '%s'; --help lists them",

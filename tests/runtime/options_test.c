@@ -223,6 +223,37 @@ static void help_and_version(void **state) {
     assert_true(o.version);
 }
 
+/* Behind the command of the program that is run, options are that program's. */
+static void help_of_a_program(void **state) {
+    (void)state;
+    static const char *const own[] = { "run --help",
+                                       "run m.lua -h",
+                                       "help run",
+                                       "run m.lua -D help=1 --help",
+                                       "run -D a=1 m.lua --help",
+                                       "run --max-seconds 9 m.lua --help generate" };
+    static const char *const its[] = { "run m.lua generate --help", "run m.lua info -h",
+                                       "run -D a=1 m.lua generate --help",
+                                       "run m.lua -D a=1 generate --help" };
+    Options o;
+    Error e;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        assert_int_equal(parse_strata(&o, own[i], &e), 0);
+        assert_true(o.help && o.command == STRATA_COMMAND_RUN);
+        options_free(&o);
+    }
+    for (size_t i = 0; i < sizeof its / sizeof *its; i++) {
+        assert_int_equal(parse_strata(&o, its[i], &e), 0);
+        assert_false(o.help);
+        options_free(&o);
+    }
+    assert_int_equal(parse_strata(&o, "compare a.lua b.lua --help", &e), 0);
+    assert_true(o.help);
+    assert_int_equal(parse_strata(&o, "run m.lua info --version", &e), 0);
+    assert_false(o.version);
+    options_free(&o);
+}
+
 static const OptionTable *const tables[] = { &program_options, &strata_options };
 enum { TABLES = 2 };
 
@@ -267,10 +298,15 @@ static void nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),           cmocka_unit_test(short_names),
-        cmocka_unit_test(strata_values),    cmocka_unit_test(mistakes),
-        cmocka_unit_test(strata_mistakes),  cmocka_unit_test(help_and_version),
-        cmocka_unit_test(help_is_complete), cmocka_unit_test(nearest),
+        cmocka_unit_test(values),
+        cmocka_unit_test(short_names),
+        cmocka_unit_test(strata_values),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(strata_mistakes),
+        cmocka_unit_test(help_and_version),
+        cmocka_unit_test(help_of_a_program),
+        cmocka_unit_test(help_is_complete),
+        cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
