@@ -37,8 +37,8 @@ INLINE Laid laid(int64_t rows, float *pairs) {
     return x;
 }
 
-/* 'columns', log2(columns) and thus registers: constants where inlined. */
-INLINE void lay_out_by(const int columns, const int log, const Few *f, Laid x) {
+/* 'columns' is a constant where inlined, so that the rows are registers. */
+INLINE void lay_out_by(const int columns, const Few *f, Laid x) {
     float *to = x.pairs;
     for (int64_t at = 0; at < f->k; at += TILE_STEPS)
         for (int64_t first = 0; first < x.rows; first += TILE, to += TILE * columns) {
@@ -48,18 +48,18 @@ INLINE void lay_out_by(const int columns, const int log, const Few *f, Laid x) {
                 V read = load_pairs(row + at, f->k - at);
                 pairs[r] = first + r < x.rows ? read : v_zero();
             }
-            shuffle(columns, log, pairs);
+            shuffle(columns, __builtin_ctz((unsigned)columns), pairs);
             UNROLL for (int r = 0; r < columns; r++) v_store(to + r * TILE, pairs[r]);
         }
 }
 
 INLINE void lay_out(const Few *f, Laid x) {
     switch (x.columns) {
-    case 1: lay_out_by(1, 0, f, x); break;
-    case 2: lay_out_by(2, 1, f, x); break;
-    case 4: lay_out_by(4, 2, f, x); break;
-    case 8: lay_out_by(8, 3, f, x); break;
-    default: lay_out_by(16, 4, f, x); break;
+    case 1: lay_out_by(1, f, x); break;
+    case 2: lay_out_by(2, f, x); break;
+    case 4: lay_out_by(4, f, x); break;
+    case 8: lay_out_by(8, f, x); break;
+    default: lay_out_by(16, f, x); break;
     }
 }
 
