@@ -14,31 +14,38 @@
 #include "gemm_tile.h"
 #include "scratch.h"
 
-/* Columns of A packed at once where A is transposed (weight gradients). */
-enum { GROUP = 8 * MR };
+/* Weight gradients: columns of A packed at once, as A is transposed, with each block of B.  Blocks
+** are wider where the second-level cache has room for them, 512 KiB, so that A is packed less
+** often. */
+enum { GROUP = 8 * MR, WEIGHT_BLOCK = LANES == 16 ? 2 * BLOCK : BLOCK };
 /* Rows that packing them asks for in advance. */
 enum { LEFT_AHEAD = 8 };
-enum { BLOCK_FLOATS = BLOCK / PANEL * (STEPS_MAX * PANEL + 16), GROUP_FLOATS = GROUP * STEPS_MAX };
+enum {
+    BLOCK_FLOATS = WEIGHT_BLOCK / PANEL * (STEPS_MAX * PANEL + 16),
+    GROUP_FLOATS = GROUP * STEPS_MAX
+};
 
 int64_t k_gemm_scratch(void) { return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float); }
 
-/* Columns [j, j + columns) and steps [s, s + steps) of B: one block, none without columns. */
+/* Columns [j, j + columns) and steps [s, s + steps) of B: one block of at most 'most' columns, none
+** without columns. */
 typedef struct BlockPart {
-    int64_t j, s, columns, steps;
+    int64_t j, s, columns, steps, most;
 } BlockPart;
 
-INLINE BlockPart part_at(int64_t columns, int64_t steps, int64_t j, int64_t s) {
-    return (BlockPart){ j, s, min64(columns - j, BLOCK), min64(steps - s, block_steps(steps)) };
+INLINE BlockPart part_at(int64_t columns, int64_t steps, int64_t j, int64_t s, int64_t most) {
+    return (BlockPart){ j, s, min64(columns - j, most), min64(steps - s, block_steps(steps)),
+                        most };
 }
 
-INLINE BlockPart part_first(int64_t columns, int64_t steps) {
-    return part_at(columns, steps, 0, 0);
+INLINE BlockPart part_first(int64_t columns, int64_t steps, int64_t most) {
+    return part_at(columns, steps, 0, 0, most);
 }
 
 /* All steps of some columns, then the next columns. */
 INLINE BlockPart part_after(BlockPart p, int64_t columns, int64_t steps) {
-    return p.s + p.steps < steps ? part_at(columns, steps, p.j, p.s + p.steps)
-                                 : part_at(columns, steps, p.j + BLOCK, 0);
+    return p.s + p.steps < steps ? part_at(columns, steps, p.j, p.s + p.steps, p.most)
+                                 : part_at(columns, steps, p.j + p.most, 0, p.most);
 }
 
 /* Columns of rows that are packed next. */
@@ -63,7 +70,7 @@ NOINLINE void multiply_packed(int64_t rows, int64_t steps, const float *a, const
 
 void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w,
               int64_t ldw, float *y, int64_t ldy, int add, float *scratch) {
-    for (BlockPart p = part_first(m, k), next; p.columns > 0; p = next) {
+    for (BlockPart p = part_first(m, k, BLOCK), next; p.columns > 0; p = next) {
         next = part_after(p, m, k);
         pack_transposed(p.columns, p.steps, w + p.j * ldw + p.s, ldw, scratch, 0);
         multiply_rows(n, x, ldx, p, scratch, y, ldy, add,
@@ -73,7 +80,7 @@ void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, cons
 
 void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w,
                    int64_t ldw, float *dx, int64_t lddx, int add, float *scratch) {
-    for (BlockPart p = part_first(k, m), next; p.columns > 0; p = next) {
+    for (BlockPart p = part_first(k, m, BLOCK), next; p.columns > 0; p = next) {
         next = part_after(p, k, m);
         pack_rows(p.columns, p.steps, w + p.s * ldw + p.j, ldw, scratch, 0);
         multiply_rows(n, dy, lddy, p, scratch, dx, lddx, add,
@@ -90,7 +97,7 @@ INLINE int64_t part_floats(BlockPart p) {
 void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block,
             float *packed) {
     packed += block * packed_block(BLOCK, steps, PANEL);
-    for (BlockPart p = part_at(columns, steps, block * BLOCK, 0); p.j == block * BLOCK;
+    for (BlockPart p = part_at(columns, steps, block * BLOCK, 0, BLOCK); p.j == block * BLOCK;
          p = part_after(p, columns, steps)) {
         if (back) pack_rows(p.columns, p.steps, w + p.s * ldw + p.j, ldw, packed, 0);
         else pack_transposed(p.columns, p.steps, w + p.j * ldw + p.s, ldw, packed, 0);
@@ -100,7 +107,7 @@ void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int bac
 
 void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx,
                 const float *packed, float *y, int64_t ldy, int add) {
-    for (BlockPart p = part_first(columns, steps), next; p.columns > 0; p = next) {
+    for (BlockPart p = part_first(columns, steps, BLOCK), next; p.columns > 0; p = next) {
         const float *here = packed;
         next = part_after(p, columns, steps);
         packed += part_floats(p);
@@ -158,7 +165,7 @@ void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, 
                      float *scratch) {
     int64_t rows = m1 - m0, columns = k1 - k0;
     dy += m0, x += k0, dw += m0 * lddw + k0;
-    for (BlockPart p = part_first(columns, n), next; p.columns > 0; p = next) {
+    for (BlockPart p = part_first(columns, n, WEIGHT_BLOCK), next; p.columns > 0; p = next) {
         next = part_after(p, columns, n);
         int64_t some = next.columns > 0 ? next.steps : 0;
         pack_rows(p.columns, p.steps, x + p.s * ldx + p.j, ldx, scratch, 0);

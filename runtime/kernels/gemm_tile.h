@@ -88,11 +88,18 @@ NOINLINE void store_edge(int64_t rows, int64_t columns, const float *sum, float 
         }
 }
 
+/* Rows that are needed soon: a line for each 16 of so many floats, to be read or written. */
+INLINE void ask_rows(int rows, int64_t floats, const float *at, int64_t ld, int written) {
+    UNROLL for (int r = 0; r < rows; r++) for (int64_t j = 0; j < floats; j += 16) {
+        if (written) __builtin_prefetch(at + r * ld + j, 1);
+        else __builtin_prefetch(at + r * ld + j);
+    }
+}
+
 INLINE void start_tile(int rows, V (*sum)[PANEL_VECTORS], const float *c, int64_t ldc) {
     UNROLL for (int r = 0; r < rows; r++) for (int v = 0; v < PANEL_VECTORS; v++)
         sum[r][v] = v_zero();
-    UNROLL for (int r = 0; r < rows; r++)
-        __builtin_prefetch(c + r * ldc, 1); /* arrives while the steps run */
+    ask_rows(rows, PANEL, c, ldc, 1); /* arrive while the steps run */
 }
 
 /* C[rows, columns] (+)= sum */
@@ -203,7 +210,7 @@ INLINE void sweep(int rows, int64_t steps, Left a, const float *block, float *c,
                   int64_t columns, int add) {
     for (int64_t j = 0; j < columns; j += PANEL, block += panel_stride(steps)) {
         if (a.step == 1 && j < steps) /* some of each of the rows that come next */
-            UNROLL for (int r = 0; r < rows; r++) __builtin_prefetch(a.at + a.next + r * a.row + j);
+            ask_rows(rows, PANEL, a.at + a.next + j, a.row, 0);
         tile(rows, steps, a, block, c + j, ldc, columns - j, add);
     }
 }
