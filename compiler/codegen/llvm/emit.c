@@ -208,8 +208,8 @@ static V intrinsic(Emit *e, const char *name, int n, V *x) {
     return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->ctx, id, &type, 1), f, x, (unsigned)n, "");
 }
 
-void e_prefetch(Emit *e, V address) {
-    V read = LLVMConstInt(e->i32, 0, 0), near = LLVMConstInt(e->i32, 3, 0),
+void e_prefetch(Emit *e, V address, int level) {
+    V read = LLVMConstInt(e->i32, 0, 0), near = LLVMConstInt(e->i32, 4 - (unsigned)level, 0),
       data = LLVMConstInt(e->i32, 1, 0);
     intrinsic(e, "llvm.prefetch", 4, (V[]){ address, read, near, data });
 }

@@ -94,7 +94,8 @@ V e_neg(Emit *e, V x);
 V e_exp(Emit *e, V x);
 V e_exp_weight(Emit *e, V x); /* for x up to 0, of a softmax */
 V e_log(Emit *e, V x);
-void e_prefetch(Emit *e, V address); /* its line, wherever that is: of no memory, too */
+/* The address's line, of no memory too, comes to the cache of that level: 1, 2. */
+void e_prefetch(Emit *e, V address, int level);
 V e_sqrt(Emit *e, V x);
 V e_rsqrt(Emit *e, V x);
 V e_tanh(Emit *e, V x);

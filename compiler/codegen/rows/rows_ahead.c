@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-    LINE = 16,        /* floats of a cache line */
     FEW_FLOATS = 512, /* of fewer the processor does it */
     NOW = 1,
     LATER = 2 /* read by the group or one before it; by one behind it */
@@ -133,7 +132,7 @@ void ahead_choose(RowCode *c, int first, int end) {
 /* The lines of a step's elements. */
 static void ask(RowCode *c, V row, V position) {
     for (int i = 0; i < c->lanes; i += LINE)
-        e_prefetch(c->e, e_at(c->e, row, e_iadd(c->e, position, e_i64(c->e, i))));
+        e_prefetch(c->e, e_at(c->e, row, e_iadd(c->e, position, e_i64(c->e, i))), 1);
 }
 
 /* The next token's rows of stacks that have tables, where the group goes along their pieces. */

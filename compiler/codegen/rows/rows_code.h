@@ -27,6 +27,7 @@ typedef struct Memo {
     int before; /* the one before it in its list; -1 */
 } Memo;
 
+enum { LINE = 16 };          /* floats of a cache line */
 enum { AHEAD_OPERANDS = 3 }; /* that are asked for, and more if they are a row each */
 
 typedef struct RowCode {

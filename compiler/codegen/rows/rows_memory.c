@@ -3,6 +3,11 @@
 */
 #include "rows_code.h"
 
+enum {
+    ASKS = 16,          /* lanes from which on rows of the next tile are asked for */
+    FORESEEN = 4096 / 4 /* floats of rows of which the processor knows what comes next: a page */
+};
+
 /* == Accesses ============================================================= */
 
 int memory_scratch(const RowCode *c) { return c->r->noperand; }
@@ -94,6 +99,19 @@ static V base_of(RowCode *c, int operand) {
     return c->pieces ? e_pointer_at(c->e, c->table, e_i64(c->e, operand)) : c->p[operand];
 }
 
+/* The same elements of the row that is as far behind this one as a tile has rows arrive in the
+** second-level cache while this tile is computed: a loop over a tile's rows waits for memory, or
+** for what its results are written to, where the next one only computes.  'floats': those that the
+** elements take. */
+static void ask_for_next_tile(RowCode *c, int operand, V row, int64_t step, int64_t floats) {
+    Emit *e = c->e;
+    const Operand *o = &c->r->operand[operand];
+    bool asks = c->mode == MODE_CHANNELS && c->r->lanes >= ASKS && c->lanes >= c->r->lanes
+        && step == 1 && o->stride < 0 && o->ref.stride < FORESEEN;
+    for (int64_t i = 0; asks && i < floats; i += LINE)
+        e_prefetch(e, e_at(e, row, e_i64(e, (int64_t)o->ref.stride * c->r->lanes + i)), 2);
+}
+
 static V load_operand(RowCode *c, int operand, const Node *n, V offset, int64_t step) {
     Emit *e = c->e;
     V base = base_of(c, operand);
@@ -101,7 +119,9 @@ static V load_operand(RowCode *c, int operand, const Node *n, V offset, int64_t 
     if (n->shape.lead == LEAD_NONE) return memory_load(c, operand, e_at(e, base, offset), step);
     V stride = memory_stride(c, operand);
     if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
-    return memory_load(c, operand, e_at(e, base, e_iadd(e, e_imul(e, c->t, stride), offset)), step);
+    V address = e_at(e, base, e_iadd(e, e_imul(e, c->t, stride), offset));
+    ask_for_next_tile(c, operand, address, step, c->lanes);
+    return memory_load(c, operand, address, step);
 }
 
 V memory_piece(RowCode *c, const RowSeries *s, V j, V offset, int64_t step) {
@@ -118,7 +138,7 @@ V memory_piece(RowCode *c, const RowSeries *s, V j, V offset, int64_t step) {
         return e_collect(e, address, stride, last);
     }
     fence_test_piece(e, &c->fence, operand, address, memory_span(c, step));
-    if (step == 1 && c->lanes >= c->r->lanes) e_prefetch(e, e_at(e, address, stride));
+    if (step == 1 && c->lanes >= c->r->lanes) e_prefetch(e, e_at(e, address, stride), 1);
     return memory_load(c, TESTED, address, step);
 }
 
@@ -221,13 +241,15 @@ void memory_write_out(RowCode *c, int op, const Node *n, V offset, int64_t step,
     Emit *e = c->e;
     const Operand *o = &c->r->operand[op];
     if (plan_bf16(n)) {
-        write_bf16(c, op, e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride))), offset, step,
-                   x);
+        V row = e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride)));
+        ask_for_next_tile(c, op, e_at_bf16(e, row, offset), step, c->lanes / 2);
+        write_bf16(c, op, row, offset, step, x);
         return;
     }
     V at = offset;
     if (n->shape.lead == LEAD_TOKENS) at = e_iadd(e, e_imul(e, c->t, memory_stride(c, op)), offset);
     V address = e_at(e, c->p[op], at);
+    if (n->shape.lead == LEAD_TOKENS) ask_for_next_tile(c, op, address, step, c->lanes);
     if (o->add) x = e_add(e, memory_load(c, op, address, step), x);
     memory_store(c, op, address, step, x);
 }
