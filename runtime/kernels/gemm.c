@@ -2,7 +2,7 @@
 ** Matrix products: y = x w^T, dx = dy w and dw += dy^T x.
 **
 ** All three are C[rows, columns] (+)= A B in blocks of STEPS_MAX steps of the
-** summed axis and BLOCK columns.  A block of B is packed (pack.h) and stays in
+** summed axis and BLOCK columns, of dw WEIGHT_BLOCK.  A block of B is packed (pack.h) and stays in
 ** the second-level cache; MR rows of A at a time stay in the first level while
 ** the micro-kernel sweeps the panels of the block.  Within a block of steps an
 ** element of C is one chain of v_fma from zero; blocks are added to C in order.

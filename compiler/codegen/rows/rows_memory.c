@@ -99,10 +99,9 @@ static V base_of(RowCode *c, int operand) {
     return c->pieces ? e_pointer_at(c->e, c->table, e_i64(c->e, operand)) : c->p[operand];
 }
 
-/* The same elements of the row that is as far behind this one as a tile has rows arrive in the
-** second-level cache while this tile is computed: a loop over a tile's rows waits for memory, or
-** for what its results are written to, where the next one only computes.  'floats': those that the
-** elements take. */
+/* Asks for the same elements of the row a tile further on, which arrive in the second-level cache
+** while this tile is computed: otherwise a loop over a tile's rows waits for memory, its results'
+** too.  'floats' is how many the elements take. */
 static void ask_for_next_tile(RowCode *c, int operand, V row, int64_t step, int64_t floats) {
     Emit *e = c->e;
     const Operand *o = &c->r->operand[operand];
