@@ -4,14 +4,17 @@
 # on AVX2 too, so that their logic is tested on processors without AVX-512.
 #   strata_kernels_<set>    the kernels (and tests/support/native's calls into vector.h)
 #   KERNEL_SETS             their names; BF16_SETS: of tests with bf16 or small in their name;
-#                           SMALL_SETS: of those with small
+#                           SMALL_SETS: of those with small; TILE_SETS: of products of float32,
+#                           gemm_test and slots_products_test
 #   kernel_test(NAME FILE)  a cmocka program for each set
 #   kernel_options(<set>)   sets KERNEL_LANES, KERNEL_LEVEL (of x86-64), KERNEL_PAIRS (it
-#                           multiplies pairs of bfloat16s) and KERNEL_FLAGS
+#                           multiplies pairs of bfloat16s), KERNEL_TILES (in tiles, float32 too)
+#                           and KERNEL_FLAGS
 # Products of bfloat16 have two more, and what these do in plain C, tested everywhere; those of
 # small weights one more, in the same way.
 set(KERNEL_SETS sse avx2 avx2_wide avx512)
 set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
+set(TILE_SETS tiles_in_c amx)
 set(SMALL_SETS dots_in_c avxvnni)
 set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/runtime/kernels)
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c support/native/*.c)
@@ -59,6 +62,10 @@ function(kernel_options SET)
   if(SET IN_LIST BF16_SETS)
     set(KERNEL_PAIRS 1 PARENT_SCOPE)
   endif()
+  set(KERNEL_TILES 0 PARENT_SCOPE)
+  if(SET IN_LIST TILE_SETS)
+    set(KERNEL_TILES 1 PARENT_SCOPE)
+  endif()
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed
       -fno-math-errno -ffp-contract=off -fPIC ${FLAGS} -I${KERNEL_FOLDER}
       -I${PROJECT_SOURCE_DIR}/runtime -I${PROJECT_SOURCE_DIR}/runtime/base PARENT_SCOPE)
@@ -85,8 +92,9 @@ foreach(SET ${KERNEL_SETS} ${BF16_SETS} ${SMALL_SETS})
   set(OBJECTS)
   set(SOURCES ${KERNEL_SOURCES})
   if(SET IN_LIST BF16_SETS)
-    list(FILTER SOURCES INCLUDE REGEX
-      "/(gemm[a-z0-9_]*|gemv[a-z_]*|attention[a-z_]*|small_product)\\.c$")
+    string(CONCAT TAKEN "/(gemm[a-z0-9_]*|gemv[a-z_]*|attention[a-z_]*|small_product|"
+      "experts|largest|lists|optimizer)\\.c$")
+    list(FILTER SOURCES INCLUDE REGEX "${TAKEN}")
   endif()
   if(SET IN_LIST SMALL_SETS)
     list(FILTER SOURCES INCLUDE REGEX "/small_product\\.c$")
@@ -106,6 +114,9 @@ function(kernel_test NAME SOURCE)
   if(NAME MATCHES "bf16|small")
     list(APPEND SETS ${BF16_SETS})
   endif()
+  if(NAME MATCHES "^(gemm|slots_products)_test$")
+    list(APPEND SETS ${TILE_SETS})
+  endif()
   if(NAME MATCHES "small")
     list(APPEND SETS ${SMALL_SETS})
   endif()
@@ -113,7 +124,7 @@ function(kernel_test NAME SOURCE)
     kernel_options(${SET})
     add_executable(${NAME}_${SET} ${SOURCE})
     target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES}
-      KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS}
+      KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS} KERNEL_TILES=${KERNEL_TILES}
       KERNEL_CPU="x86-64-v${KERNEL_LEVEL}" KERNEL_SET_${SET})
     target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER}
       ${PROJECT_SOURCE_DIR}/runtime/base

@@ -111,6 +111,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                  .costs.planned = out,
                  .lanes = l->lanes,
                  .pairs = l->pairs && o->passes.bf16,
+                 .parts = l->tiles,
                  .cache_bytes = l->cache_bytes };
     out->lanes = l->lanes;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
@@ -164,6 +165,7 @@ static int begin(Module *m, Tables *t, const ModelInfo *info, const CodegenOptio
                              .objects = linked ? kernel_objects_open(l, o) : NULL },
                    .lanes = l->lanes,
                    .pairs = l->pairs && o->passes.bf16,
+                   .parts = l->tiles,
                    .cache_bytes = l->cache_bytes };
     t->bytes.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);

@@ -9,6 +9,8 @@
 #ifndef STRATA_BF16_TILES_H
 #define STRATA_BF16_TILES_H
 
+#include "asking.h"
+
 /* Rows rounded for each 32 steps of the sums that come next. */
 enum { ROUNDED_ONCE = 8 };
 
@@ -31,34 +33,6 @@ INLINE void round_some(Rounding *r) {
 INLINE void round_rest(Rounding *r) {
     while (r->row < ROWS_UNIT)
         round_some(r);
-}
-
-/* What each 32 steps ask for: 'each' cache lines, the next of which is 'line' of the first row, to
-** be in the second-level cache. */
-typedef struct Asking {
-    Ahead ahead;
-    int64_t line, each;
-} Asking;
-
-/* Memory for each 32 steps of a product, and for those of the rows at hand. */
-typedef struct TilesSoon {
-    Asking then, left;
-} TilesSoon;
-
-INLINE void ask(Asking *x) {
-    Ahead *a = &x->ahead;
-    for (int64_t i = 0; i < x->each && a->rows > 0; i++) {
-        __builtin_prefetch(a->at + x->line * 64, 0, 2);
-        if (++x->line < a->lines) continue;
-        x->line = 0;
-        a->at += a->stride;
-        a->rows--;
-    }
-}
-
-/* All of it in so many times. */
-INLINE Asking asked_in(Ahead x, int64_t times) {
-    return (Asking){ x, 0, times > 0 ? (x.rows * x.lines + times - 1) / times : 0 };
 }
 
 /* sum[32, 32] = (c, or 0) + a[32, steps] panel */

@@ -23,7 +23,9 @@ static int64_t inner_bytes(void) {
     return ((floats > bf16 ? floats : bf16) + 63) & ~(int64_t)63;
 }
 
-static int64_t packed_room(void) { return packed_floats(BLOCK, STEPS_MAX, 2 * LANES, 0); }
+static int64_t packed_room(void) {
+    return packed_floats(BLOCK, STEPS_MAX, 2 * LANES, FLOATS_PACKED);
+}
 
 int64_t k_expert_scratch(void) {
     return inner_bytes() + (packed_room() + 2 * SQUARE) * (int64_t)sizeof(float);
@@ -257,7 +259,8 @@ void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
         return;
     }
     Room room = room_of(scratch);
-    int64_t chunk = x->bf16 ? (block_steps(p->steps) + 31) / 32 * 32 : block_steps(p->steps);
+    int64_t chunk = block_steps(p->steps);
+    if (x->bf16 || STRATA_TILES) chunk = (chunk + 31) / 32 * 32; /* whole tiles */
     int64_t w = part.expert * p->columns * p->steps + (p->back ? j : j * ld);
     for (int64_t s = 0; s < p->steps; s += chunk) {
         int64_t steps = p->steps - s < chunk ? p->steps - s : chunk;

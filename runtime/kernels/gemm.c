@@ -11,6 +11,8 @@
 ** row of A, its column of B and the number of steps, nothing else.
 */
 #include "kernels.h"
+
+#if !STRATA_TILES
 #include "gemm_tile.h"
 #include "scratch.h"
 
@@ -182,3 +184,4 @@ void k_linear_weight_at(int64_t steps, int64_t rows, int64_t columns, const floa
     weight_block(steps, (StepRows){ 0, 0, dy }, rows, columns, dw, lddw, add, scratch,
                  nothing_ahead(), nothing_ahead());
 }
+#endif

@@ -127,6 +127,9 @@ void k_linear_back_few(int64_t n, int64_t m, int64_t k, const float *dy, int64_t
 #define STRATA_TILES 0
 #endif
 
+/* How products of float32 have their right operand (packed.h). */
+#define FLOATS_PACKED (STRATA_TILES ? PACKED_PARTS : PACKED_FLOATS)
+
 /* history.c: operations whose past is of a fixed size */
 /* Rows x of sequences, and the 'depth' rows before each, which its state carries: oldest first,
 ** without gaps; where there are no states, sequences begin and rows before them are 0. */

@@ -43,9 +43,20 @@ static inline int64_t packed_pairs_block(int64_t columns, int64_t steps, int64_t
     return (columns + panel - 1) / panel * (whole / 2 * panel + 16 * blocks);
 }
 
+/* The same of parts of float32 numbers (parts.h), whole units of 32 columns and 32 steps. */
+static inline int64_t packed_parts_block(int64_t columns, int64_t steps, int64_t panel) {
+    (void)panel;
+    return (columns + 31) / 32 * ((steps + 31) / 32) * (3 * 32 * 32 / 2);
+}
+
+/* What is packed: floats, pairs of bfloat16s, or parts of floats, where there are tiles. */
+typedef enum Packing { PACKED_FLOATS, PACKED_PAIRS, PACKED_PARTS } Packing;
+
 /* Floats of it all, a whole number of cache lines. */
-static inline int64_t packed_floats(int64_t columns, int64_t steps, int64_t panel, int pairs) {
-    int64_t (*room)(int64_t, int64_t, int64_t) = pairs ? packed_pairs_block : packed_block;
+static inline int64_t packed_floats(int64_t columns, int64_t steps, int64_t panel, Packing what) {
+    int64_t (*room)(int64_t, int64_t, int64_t) = what == PACKED_PAIRS ? packed_pairs_block
+        : what == PACKED_PARTS                                        ? packed_parts_block
+                                                                      : packed_block;
     int64_t whole = columns / BLOCK, part = columns % BLOCK;
     int64_t floats = whole * room(BLOCK, steps, panel) + (part ? room(part, steps, panel) : 0);
     return (floats + 15) / 16 * 16;

@@ -44,11 +44,16 @@ INLINE void tile_columns(Tile *to, const void *from, int64_t bytes) {
 
 INLINE float tile_number(uint16_t bf16) { return __builtin_bit_cast(float, (uint32_t)bf16 << 16); }
 
+/* Steps of even number add up, and those of odd number, and then both are added. */
 INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
     for (int i = 0; i < TILE; i++)
-        for (int j = 0; j < TILE; j++)
+        for (int j = 0; j < TILE; j++) {
+            float sum[2] = { 0, 0 };
             for (int s = 0; s < TILE_STEPS; s++)
-                c->f[i][j] += tile_number(a->h[i][s]) * tile_number(b->h[s / 2][2 * j + s % 2]);
+                sum[s % 2] = __builtin_fmaf(tile_number(a->h[i][s]),
+                                            tile_number(b->h[s / 2][2 * j + s % 2]), sum[s % 2]);
+            c->f[i][j] += sum[0] + sum[1];
+        }
 }
 
 INLINE void tile_dot_codes(Tile *c, const Tile *a, const Tile *b) {

@@ -135,7 +135,7 @@ static MuonWork work_on(Context *c, float *w, float *train, const strata_tensor 
                         const strata_adamw *how) {
     float *room = train + muon_from(&k_constants);
     MuonWork u = { .c = c, .how = how, .t = t, .w = w + t->weight, .g = train + t->gradient };
-    u.room = muon_room(t->shape[0], t->shape[1], PANEL_VECTORS * LANES);
+    u.room = muon_room(t->shape[0], t->shape[1], PANEL_VECTORS * LANES, FLOATS_PACKED);
     u.m = train + k_constants.gradients + t->gradient;
     u.x = room, u.y = room + u.room.other, u.a = room + u.room.square;
     u.b = room + u.room.product, u.packed = room + u.room.packed;

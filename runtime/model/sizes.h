@@ -50,23 +50,24 @@ static inline int64_t train_floats(const Constants *k) {
 }
 
 /* What Muon works in, behind muon_from: two matrices of the tensor's size, two squares of its
-** shorter side, and the right side of a product, packed in panels of so many columns; in floats. */
+** shorter side, and the right side of a product, packed in panels of so many columns, as
+** floats or parts ('what'); in floats. */
 typedef struct MuonRoom {
     int64_t rows, columns; /* the shorter side, the longer side */
     int64_t other, square, product, packed, floats;
 } MuonRoom;
 
-static inline MuonRoom muon_room(int64_t rows, int64_t columns, int64_t panel) {
+static inline MuonRoom muon_room(int64_t rows, int64_t columns, int64_t panel, Packing what) {
     MuonRoom m = { least(rows, columns), larger(rows, columns), 0, 0, 0, 0, 0 };
     int64_t matrix = round_up(rows * columns, LINE_FLOATS),
             square = round_up(m.rows * m.rows, LINE_FLOATS),
-            wide = larger(packed_floats(m.rows, m.columns, panel, 0),
-                          packed_floats(m.columns, m.rows, panel, 0));
+            wide = larger(packed_floats(m.rows, m.columns, panel, what),
+                          packed_floats(m.columns, m.rows, panel, what));
     m.other = matrix;
     m.square = m.other + matrix;
     m.product = m.square + square;
     m.packed = m.product + square;
-    m.floats = m.packed + larger(wide, packed_floats(m.rows, m.rows, panel, 0));
+    m.floats = m.packed + larger(wide, packed_floats(m.rows, m.rows, panel, what));
     return m;
 }
 

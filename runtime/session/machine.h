@@ -9,11 +9,19 @@
 double machine_now(void);        /* seconds, monotonic */
 double machine_thread_now(void); /* that this thread ran */
 
-/* Multiply-adds as FLOP/s of all workers together; about 0.2 s.  'cpu', the descriptor's, says what
-** products take: float32, or bfloat16 if it ends with +avx512bf16 or +amx-bf16. */
-double machine_peak(strata_pool *pool, const char *cpu);
+/* What multiplies. */
+typedef enum Multiplier {
+    MULTIPLY_FLOATS, /* vectors of float32 */
+    MULTIPLY_PAIRS,  /* vectors of pairs of bfloat16s */
+    MULTIPLY_TILES,  /* tiles of bfloat16s */
+    MULTIPLY_PARTS   /* the same, six products for one of float32 (kernels: parts.h) */
+} Multiplier;
+Multiplier machine_multiplier(const strata_model *m);
+
+/* Multiply-adds as FLOP/s of all workers together; about 0.2 s. */
+double machine_peak(strata_pool *pool, Multiplier m);
 /* The same as others leave it at the moment: the mean of about 10 ms, not the best. */
-double machine_products(strata_pool *pool, const char *cpu);
+double machine_products(strata_pool *pool, Multiplier m);
 
 /* Memory that no cache holds, to see how fast it can be read; none (at NULL) if there is not
 ** enough. */

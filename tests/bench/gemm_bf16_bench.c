@@ -95,8 +95,8 @@ static Layer layer_new(int64_t m, int64_t k) {
                 numbers(m * k),
                 numbers(TOKENS * wide),
                 numbers(m * k),
-                numbers(packed_floats(m, k, 2 * LANES, 1)),
-                numbers(packed_floats(k, m, 2 * LANES, 1)),
+                numbers(packed_floats(m, k, 2 * LANES, PACKED_PAIRS)),
+                numbers(packed_floats(k, m, 2 * LANES, PACKED_PAIRS)),
                 numbers(k_gemm_bf16_scratch() / (int64_t)sizeof(float)) };
     pack(&l);
     return l;

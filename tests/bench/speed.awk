@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # The table of speed.sh: its rows on input, one line for each thing that must hold; folder/NAME has
-# the row's measurements, a line a round: round, ours, floor, bytes, eager, its MiB, compiled, its
-# MiB, the floor by what others left of the machine meanwhile; "-" for none.  Speeds are tokens per
-# second, medians of rounds.  Ratios are medians of the rounds' own ratios, of medians where two
-# rows were not measured in the same rounds.  pass: "ratio" (what must hold does), "floor" (it does
-# not, but ours reaches 75 % of the floor in float32, 55 % in bf16), "no", "?" (not measured).
+# the row's measurements, a line a round: round, ours, floor (of float32 in vectors), bytes, eager,
+# its MiB, compiled, its MiB, the floor by what others left of the machine meanwhile; "-" for none.
+# Speeds are tokens per second, medians of rounds.  Ratios are medians of the rounds' own ratios, of
+# medians where two rows were not measured in the same rounds.  pass: "ratio" (what must hold does),
+# "floor" (it does not, but ours reaches 75 % of the floor in float32, 55 % in bf16), "no", "?" (not
+# measured).
 function load(name,    line, f, n) {
     while ((getline line < (folder "/" name)) > 0) {
         n = split(line, f, " ")

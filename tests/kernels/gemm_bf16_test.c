@@ -7,7 +7,10 @@
 #include "product_test.h"
 
 /* Products of bfloat16 are exact in float32, with or without fused multiply-adds. */
-static const Numbers numbers = { .bf16 = true, .units = 1, .scratch = k_gemm_bf16_scratch };
+static const Numbers numbers = { .bf16 = true,
+                                 .units = 1,
+                                 .scratch = k_gemm_bf16_scratch,
+                                 .packing = KERNEL_PAIRS ? PACKED_PAIRS : PACKED_FLOATS };
 
 static void run_part(const Product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, float *c) {
     const uint16_t *a = as_bf16(p->a);
@@ -53,9 +56,9 @@ static void run_bf16_weights(const Product *p, Guarded b, float *c) {
 
 /* Packed in exactly the room there is for it. */
 static void run_packed_bf16_weights(const Product *p, Guarded b, float *c) {
-    Guarded packed =
-        room(packed_floats(p->columns, p->steps, 2 * LANES, KERNEL_PAIRS) * (int64_t)sizeof(float),
-             p->side);
+    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES, numbers.packing)
+                              * (int64_t)sizeof(float),
+                          p->side);
     for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
         k_pack_bf16(p->columns, p->steps, (Weights){ NULL, as_bf16(b), p->ldb }, p->kind == BACK, n,
                     packed.at, p->scratch.at);
@@ -164,9 +167,9 @@ static void run_narrow(const Product *p, Result y) {
 }
 
 static void run_packed_narrow(const Product *p, Result y) {
-    Guarded packed =
-        room(packed_floats(p->columns, p->steps, 2 * LANES, KERNEL_PAIRS) * (int64_t)sizeof(float),
-             p->side);
+    Guarded packed = room(packed_floats(p->columns, p->steps, 2 * LANES, numbers.packing)
+                              * (int64_t)sizeof(float),
+                          p->side);
     for (int64_t n = 0; n < (p->columns + BLOCK - 1) / BLOCK; n++)
         pack(p, n, packed.at);
     k_multiply_bf16(p->rows, p->columns, p->steps, as_bf16(p->a), p->lda, packed.at, y,
@@ -282,7 +285,7 @@ static void packed_weights_are_rounded(void **state) {
     for (int round = 0; round < 12; round++) {
         Product p = identity_new(round % 2 ? BACK : LINEAR, 1 + draw_below(&d, 300),
                                  round % 3 ? 1 + draw_below(&d, 80) : 1, &d);
-        Guarded packed = room(packed_floats(p.columns, p.steps, 2 * LANES, KERNEL_PAIRS)
+        Guarded packed = room(packed_floats(p.columns, p.steps, 2 * LANES, numbers.packing)
                                   * (int64_t)sizeof(float),
                               AFTER);
         for (int64_t b = 0; b < (p.columns + BLOCK - 1) / BLOCK; b++)
@@ -307,8 +310,9 @@ static void rows_may_be_packed_alone(void **state) {
         float *w = calloc((size_t)(M * K), sizeof *w), *other = c_copy(&p);
         for (int64_t m = 0; m < M; m++)
             memcpy(w + m * K, p.b.at + m * p.ldb, (size_t)K * sizeof *w);
-        Guarded packed =
-            room(packed_floats(p.columns, p.steps, 2 * LANES, 1) * (int64_t)sizeof(float), p.side);
+        Guarded packed = room(packed_floats(p.columns, p.steps, 2 * LANES, PACKED_PAIRS)
+                                  * (int64_t)sizeof(float),
+                              p.side);
         for (int64_t m = (M - 1) / PACK_ROWS * PACK_ROWS; m >= 0; m -= PACK_ROWS)
             k_pack_rows_bf16(M, K, m, m + PACK_ROWS < M ? m + PACK_ROWS : M, w,
                              kind == LINEAR ? packed.at : NULL, kind == BACK ? packed.at : NULL);

@@ -32,6 +32,7 @@ typedef struct Product {
 typedef struct Numbers {
     bool bf16; /* what tokens bring is bfloat16, and weights are rounded to it */
     int units; /* roundings of a step: 1 if a product is added to a sum at once, or is exact */
+    Packing packing;
     int64_t (*scratch)(void);
 } Numbers;
 
@@ -341,7 +342,7 @@ static void packing_ahead_changes_no_bits(void **state) {
                                 1 + draw_below(&d, round % 3 ? 60 : 700),
                                 1 + draw_below(&d, round % 4 ? 90 : 600), 1, round % 5 == 0,
                                 round % 2 ? BEFORE : AFTER, &d, REAL);
-        int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES, numbers.bf16 && KERNEL_PAIRS),
+        int64_t floats = packed_floats(p.columns, p.steps, 2 * LANES, numbers.packing),
                 blocks = (p.columns + BLOCK - 1) / BLOCK;
         Guarded packed = room(floats * (int64_t)sizeof(float), p.side);
         float *other = c_copy(&p);

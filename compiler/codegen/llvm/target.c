@@ -26,7 +26,9 @@ static const Level levels[] = {
       NEEDS_##library,                                              \
       (NEEDS_##library & FEATURE_BF16) != 0,                        \
       (NEEDS_##library & FEATURE_BF16) != 0,                        \
-      (NEEDS_##library & (FEATURE_BF16 | FEATURE_AVXVNNI)) != 0,    \
+      (NEEDS_##library & FEATURE_AMX) != 0,                         \
+      (NEEDS_##library & (FEATURE_BF16 | FEATURE_AVXVNNI)) != 0     \
+          && !(NEEDS_##library & FEATURE_AMX),                      \
       cache },
 #include "levels.def"
 };

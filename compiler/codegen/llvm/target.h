@@ -9,15 +9,15 @@
 
 /* What code is made for: LLVM's processor and further features, the kernel library's number
 ** (blobs.h); 'bits': the features it needs, FEATURE_.. of levels.h; 'narrows': one instruction
-** rounds to bfloat16; 'pairs': one multiplies pairs of them; 'special': only products of bfloat16
-** and small weights gain by it; 'cache_bytes': what the second-level cache of a core has at least,
-** for most that have these features. */
+** rounds to bfloat16; 'pairs': one multiplies pairs of them, 'tiles': whole tiles of them, float32
+** in parts too; 'special': only products of bfloat16 and small weights gain by it; 'cache_bytes':
+** what the second-level cache of a core has at least, for most that have these features. */
 typedef struct Level {
     const char *name, *cpu, *features;
     int library, lanes;
     bool fma;
     uint64_t bits;
-    bool narrows, pairs, special;
+    bool narrows, pairs, tiles, special;
     int64_t cache_bytes;
 } Level;
 

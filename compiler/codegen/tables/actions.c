@@ -106,7 +106,7 @@ static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
     if (*at < 0) {
         *at = t->bytes.constants.repacked_floats;
         t->bytes.constants.repacked_floats += packed_floats(a->product.columns, a->product.steps,
-                                                            2 * t->lanes, 1);
+                                                            2 * t->lanes, PACKED_PAIRS);
     }
     return *at;
 }

@@ -61,7 +61,9 @@ static int64_t place_packed(Tables *t, const Stage *s) {
         Action *a = &LIST(t->bytes.action, Action, s->first + i);
         if ((a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) || a->product.small) continue;
         int64_t floats = packed_floats(a->product.columns, a->product.steps, 2 * t->lanes,
-                                       t->pairs);
+                                       t->pairs       ? PACKED_PAIRS
+                                           : t->parts ? PACKED_PARTS
+                                                      : PACKED_FLOATS);
         if (room + floats > PACKED) continue;
         a->product.packed = room;
         room += floats;

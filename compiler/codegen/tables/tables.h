@@ -75,6 +75,7 @@ typedef struct Tables {
     const ModelInfo *info;
     int lanes;
     bool pairs;          /* products take pairs of bfloat16 */
+    bool parts;          /* those of float32 take parts of numbers, in tiles */
     int64_t cache_bytes; /* second-level cache of a core */
     bool inference;
     Products products;

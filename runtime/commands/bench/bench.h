@@ -43,6 +43,7 @@ typedef struct Bench {
     int64_t profiled;                       /* steps in the profile */
     double median, peak, bandwidth, memory; /* s, FLOP/s, bytes/s, bytes */
     double meanwhile;                       /* FLOP/s of products between steps */
+    double vectors; /* peak FLOP/s of vectors, where float32 is multiplied in tiles; else 0 */
     BenchWays ways;
 } Bench;
 

@@ -159,6 +159,10 @@ static int report_json(const Bench *b, Error *e) {
     number(&t, "floor_tokens_per_second", limit_rate(b, b->peak));
     number(&t, "floor_meanwhile_tokens_per_second", limit_rate(b, b->meanwhile));
     number(&t, "peak_gflops", 1e-9 * b->peak);
+    if (b->vectors > 0) {
+        number(&t, "vector_peak_gflops", 1e-9 * b->vectors);
+        number(&t, "vector_floor_tokens_per_second", limit_rate(b, b->vectors));
+    }
     number(&t, "peak_meanwhile_gflops", 1e-9 * b->meanwhile);
     number(&t, "bandwidth_gbytes_per_second", 1e-9 * b->bandwidth);
     bench_ways_json(b, &t);
@@ -223,6 +227,12 @@ static int report_text(const Bench *b, Error *e) {
         "GB/s from memory\n",
         1e-9 * flops, 100 * flops / b->peak, 1e-9 * b->peak, 1e-9 * b->meanwhile,
         1e-9 * b->bandwidth);
+    if (b->vectors > 0)
+        text_add(
+            &t,
+            "in tiles           six products of bfloat16 for one; vectors have a peak of %.1f, "
+            "their limit is %.1f tokens per second\n",
+            1e-9 * b->vectors, limit_rate(b, b->vectors));
     if (b->s.m->routed)
         text_add(&t, "routed             %.1f%% of the tokens%s\n", 100 * b->share,
                  option(b->p, OPTION_ROUTED_SHARE)->given ? ", as asked" : "");

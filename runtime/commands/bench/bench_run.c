@@ -21,7 +21,7 @@ static void look_at_machine(Bench *b, int64_t step) {
     if (step % EVERY) return;
     for (int i = 0; i < LOOKS; i++, b->looks++) {
         b->reads[b->looks] = machine_stream_read(&b->stream, b->s.pool);
-        b->products[b->looks] = machine_products(b->s.pool, strata_string(b->s.m, b->s.m->cpu));
+        b->products[b->looks] = machine_products(b->s.pool, machine_multiplier(b->s.m));
     }
 }
 
@@ -273,7 +273,10 @@ static void close_bench(Bench *b) {
 
 /* The larger of two looks, as something else may run while this one is taken. */
 static void look_at_peak(Bench *b) {
-    b->peak = fmax(b->peak, machine_peak(b->s.pool, strata_string(b->s.m, b->s.m->cpu)));
+    Multiplier m = machine_multiplier(b->s.m);
+    b->peak = fmax(b->peak, machine_peak(b->s.pool, m));
+    if (m == MULTIPLY_PARTS)
+        b->vectors = fmax(b->vectors, machine_peak(b->s.pool, MULTIPLY_FLOATS));
 }
 
 /* The steps, with what the machine gives meanwhile; the stream is not counted in the memory that

@@ -241,7 +241,7 @@ static void note_time(Run *r, double seconds) {
     Progress *g = &r->progress;
     progress_time(g, seconds);
     if (!progress_beats_peak(g)) return;
-    double again = machine_peak(r->s.pool, strata_string(r->p->m, r->p->m->cpu)),
+    double again = machine_peak(r->s.pool, machine_multiplier(r->p->m)),
            rate = g->flops / g->seconds;
     g->peak = again > rate ? again : rate;
 }

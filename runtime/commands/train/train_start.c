@@ -65,8 +65,7 @@ void run_announce(Run *r) {
     g->steps = c->steps;
     g->tokens = (double)(r->order.rows * r->order.context);
     g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
-    g->peak = !checkpoint_done(c) && !g->quiet ? machine_peak(r->s.pool, strata_string(m, m->cpu))
-                                               : 0;
+    g->peak = !checkpoint_done(c) && !g->quiet ? machine_peak(r->s.pool, machine_multiplier(m)) : 0;
     progress_note(
         g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
         strata_string(m, m->name), (long long)m->parameters, (long long)data_count(&r->data),

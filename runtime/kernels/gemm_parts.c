@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+** Matrix products of float32 in tiles: y = x w^T, dx = dy w and dw += dy^T x where the processor
+** has AMX (parts.h says what is multiplied; elsewhere gemm.c).
+**
+** All three are C[rows, columns] (+)= A B.  Parts of 32 rows of A, STEPS_PART steps of each, stay
+** in the first-level cache, and the panels of B, 32 columns, go past them from the second-level
+** one.  Steps are added to C in order: the bits of an element depend on its row of A, its column of
+** B and the number of steps, nothing else.
+*/
+#include "kernels.h"
+
+#if STRATA_TILES
+#include "asking.h"
+#include "parts.h"
+#include "scratch.h"
+
+/* Steps of A's rows at once; columns of B that go past them at most, those of dw. */
+enum { STEPS_PART = 4 * UNIT, COLUMNS = 4 * BLOCK, WEIGHT_COLUMNS = 2 * BLOCK };
+enum { LEFT_FLOATS = STEPS_PART / UNIT * UNIT_FLOATS };
+enum { RIGHT_FLOATS = WEIGHT_COLUMNS / PANEL * LEFT_FLOATS };
+
+int64_t k_gemm_scratch(void) { return RIGHT_FLOATS * (int64_t)sizeof(float); }
+
+/* == Sums ================================================================= */
+
+/* Where results go, from a column on: rows 'ld' apart, or where 'row' says. */
+typedef struct Results {
+    float *at;
+    int64_t ld;
+    float *const *row;
+    int64_t column;
+    int add;
+} Results;
+
+INLINE float *result_row(Results y, int64_t r) {
+    return (y.row ? y.row[r] : y.at + r * y.ld) + y.column;
+}
+
+INLINE Results results_at(Results y, int64_t row, int64_t column) {
+    if (y.row) y.row += row;
+    else y.at += row * y.ld;
+    y.column += column;
+    return y;
+}
+
+/* What a worker has of A, and of results that are no whole unit. */
+typedef struct LeftParts {
+    _Alignas(64) float parts[LEFT_FLOATS];
+    _Alignas(64) float edge[UNIT * PANEL];
+} LeftParts;
+
+INLINE void ask_tile(const float *at) {
+    UNROLL for (int i = 0; i < TILE; i++) __builtin_prefetch(at + i * TILE);
+}
+
+#define LEFT_(part)                                                 \
+    do {                                                            \
+        t_load(4, left + 2 * (part) * TILE_FLOATS, TILE * 4);       \
+        t_load(5, left + (2 * (part) + 1) * TILE_FLOATS, TILE * 4); \
+    } while (0)
+#define RIGHT_(part)                                                 \
+    do {                                                             \
+        t_load(6, right + 2 * (part) * TILE_FLOATS, TILE * 4);       \
+        t_load(7, right + (2 * (part) + 1) * TILE_FLOATS, TILE * 4); \
+    } while (0)
+/* Adds the products of the parts at hand; a tile of what comes next is asked for meanwhile. */
+#define SUMS_(next)                                           \
+    do {                                                      \
+        t_dot(0, 4, 6);                                       \
+        t_dot(1, 4, 7);                                       \
+        t_dot(2, 5, 6);                                       \
+        t_dot(3, 5, 7);                                       \
+        ask_tile(right + UNIT_FLOATS + (next) * TILE_FLOATS); \
+    } while (0)
+
+/* A quarter of the results that come next: a cache line of each of 16 rows. */
+INLINE void ask_results(const float *c, int64_t ldc, int64_t quarter) {
+    c += quarter / 2 * TILE * ldc + quarter % 2 * TILE;
+    UNROLL for (int i = 0; i < TILE; i++) __builtin_prefetch(c + i * ldc, 1);
+}
+
+/* c[32, 32] = (add ? c : 0) + left right, of so many units of steps. */
+NOINLINE void unit_sums(int64_t units, const float *left, const float *right, float *c, int64_t ldc,
+                        int add, TilesSoon *soon) {
+    int64_t row = ldc * (int64_t)sizeof *c;
+    TILES_HERE;
+    if (add) {
+        t_load(0, c, row);
+        t_load(1, c + TILE, row);
+        t_load(2, c + TILE * ldc, row);
+        t_load(3, c + TILE * ldc + TILE, row);
+    } else {
+        t_zero(0);
+        t_zero(1);
+        t_zero(2);
+        t_zero(3);
+    }
+    for (int64_t u = 0; u < units; u++, left += UNIT_FLOATS, right += UNIT_FLOATS) {
+        LEFT_(2);
+        RIGHT_(0);
+        SUMS_(0);
+        LEFT_(1);
+        SUMS_(1);
+        RIGHT_(1);
+        SUMS_(2);
+        LEFT_(0);
+        SUMS_(3);
+        RIGHT_(2);
+        SUMS_(4);
+        RIGHT_(0);
+        SUMS_(5);
+        if (u < 4) ask_results(c + PANEL, ldc, u);
+        ask(&soon->left);
+        ask(&soon->then);
+    }
+    t_store(0, c, row);
+    t_store(1, c + TILE, row);
+    t_store(2, c + TILE * ldc, row);
+    t_store(3, c + TILE * ldc + TILE, row);
+}
+
+/* Fewer rows or columns, or rows anywhere. */
+NOINLINE void edge_sums(int64_t rows, int64_t columns, int64_t units, LeftParts *left,
+                        const float *right, Results y, TilesSoon *soon) {
+    uint64_t bytes = (uint64_t)columns * sizeof(float);
+    for (int64_t r = 0; y.add && r < rows; r++)
+        __builtin_memcpy(left->edge + r * PANEL, result_row(y, r), bytes);
+    unit_sums(units, left->parts, right, left->edge, PANEL, y.add, soon);
+    for (int64_t r = 0; r < rows; r++)
+        __builtin_memcpy(result_row(y, r), left->edge + r * PANEL, bytes);
+}
+
+/* y[rows, columns] (+)= left right: 32 rows or fewer against panels that lie one after another. */
+INLINE void sweep(int64_t rows, int64_t columns, int64_t units, LeftParts *left, const float *right,
+                  Results y, TilesSoon *soon) {
+    for (int64_t j = 0; j < columns; j += PANEL, right += units * UNIT_FLOATS, y.column += PANEL) {
+        if (rows == UNIT && columns - j >= PANEL && !y.row)
+            unit_sums(units, left->parts, right, result_row(y, 0), y.ld, y.add, soon);
+        else edge_sums(rows, min64(columns - j, PANEL), units, left, right, y, soon);
+    }
+}
+
+/* Rows [first, first + count) of x, so many numbers from 'at' on, in so many units of a product; of
+** rows that lie anywhere nothing. */
+INLINE Asking rows_soon(StepRows x, int64_t first, int64_t count, int64_t at, int64_t numbers,
+                        int64_t units) {
+    if (count <= 0 || numbers <= 0 || x.row) return asked_in(nothing_ahead(), units);
+    return asked_in((Ahead){ (const char *)(step_row(x, first) + at), x.ld * (int64_t)sizeof(float),
+                             count, (numbers + 15) / 16 },
+                    units);
+}
+
+/* == A right operand that is packed ======================================= */
+
+/* Blocks of BLOCK columns, in each parts of STEPS_PART steps, in each its panels. */
+typedef struct Right {
+    const float *at;
+    int64_t columns, steps;
+} Right;
+
+/* From its beginning to the panels of block 'block' for the steps from s on, in floats. */
+INLINE int64_t right_part(Right b, int64_t block, int64_t s) {
+    int64_t panels = units_of(min64(b.columns - block * BLOCK, BLOCK));
+    return (block * (BLOCK / PANEL) * units_of(b.steps) + panels * (s / UNIT)) * UNIT_FLOATS;
+}
+
+/* y[n, 'columns' from j on] (+)= x b, of the steps from s on. */
+static void multiply_part(int64_t n, int64_t j, int64_t columns, int64_t s, StepRows x, Right b,
+                          Results y, LeftParts *left) {
+    int64_t steps = min64(b.steps - s, STEPS_PART), units = units_of(steps),
+            sweep_units = units * units_of(columns), next = s + steps;
+    /* Of all that comes next the first block. */
+    Ahead then = packed_ahead(b.at + right_part(b, j / BLOCK, next),
+                              next < b.steps ? min64(columns, BLOCK) / PANEL * units * UNIT_FLOATS
+                                             : 0);
+    TilesSoon soon = { asked_in(then, units_of(n) * sweep_units), { nothing_ahead(), 0, 0 } };
+    y.add |= s > 0;
+    for (int64_t i = 0; i < n; i += UNIT) {
+        int64_t rows = min64(n - i, UNIT);
+        put_units(rows, steps, x, i, s, STEPS_ALONG, 0, left->parts);
+        soon.left = rows_soon(x, i + UNIT, min64(n - i - UNIT, UNIT), s, steps, sweep_units);
+        for (int64_t at = j; at < j + columns; at += BLOCK)
+            sweep(rows, min64(j + columns - at, BLOCK), units, left,
+                  b.at + right_part(b, at / BLOCK, s), results_at(y, i, at), &soon);
+    }
+}
+
+static void multiply(int64_t n, StepRows x, Right b, Results y) {
+    LeftParts left;
+    TILES_BEGIN;
+    for (int64_t j = 0; j < b.columns; j += COLUMNS)
+        for (int64_t s = 0; s < b.steps || s == 0; s += STEPS_PART)
+            multiply_part(n, j, min64(b.columns - j, COLUMNS), s, x, b, y, &left);
+    TILES_END;
+}
+
+/* Panels for so many columns and steps from (j, s) on. */
+INLINE void put_right(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back,
+                      int64_t j, int64_t s, float *out) {
+    for (int64_t at = j; at < j + columns; at += PANEL, out += units_of(steps) * UNIT_FLOATS) {
+        int64_t here = min64(j + columns - at, PANEL);
+        if (back) put_units(here, steps, steps_at(w, ldw), at, s, STEPS_DOWN, 0, out);
+        else put_units(here, steps, steps_at(w, ldw), at, s, STEPS_ALONG, 1, out);
+    }
+}
+
+void k_pack(int64_t columns, int64_t steps, const float *w, int64_t ldw, int back, int64_t block,
+            float *packed) {
+    Right b = { packed, columns, steps };
+    int64_t j = block * BLOCK;
+    for (int64_t s = 0; s < steps; s += STEPS_PART)
+        put_right(min64(columns - j, BLOCK), min64(steps - s, STEPS_PART), w, ldw, back, j, s,
+                  packed + right_part(b, block, s));
+}
+
+void k_multiply(int64_t n, int64_t columns, int64_t steps, const float *x, int64_t ldx,
+                const float *packed, float *y, int64_t ldy, int add) {
+    multiply(n, steps_at(x, ldx), (Right){ packed, columns, steps },
+             (Results){ y, ldy, 0, 0, add });
+}
+
+void k_multiply_at(int64_t n, int64_t columns, int64_t steps, const float *const *x,
+                   const float *packed, float *const *y, int add) {
+    multiply(n, (StepRows){ 0, 0, x }, (Right){ packed, columns, steps },
+             (Results){ 0, 0, y, 0, add });
+}
+
+/* == Packed as it is needed =============================================== */
+
+/* y (+)= x w^T, or x w if 'back' */
+static void linear(int64_t n, int64_t columns, int64_t steps, StepRows x, const float *w,
+                   int64_t ldw, int back, Results y, float *scratch) {
+    LeftParts left;
+    TILES_BEGIN;
+    for (int64_t j = 0; j < columns; j += BLOCK)
+        for (int64_t s = 0; s < steps || s == 0; s += STEPS_PART) {
+            int64_t here = min64(columns - j, BLOCK), some = min64(steps - s, STEPS_PART);
+            Results to = y;
+            to.add |= s > 0;
+            put_right(here, some, w, ldw, back, j, s, scratch);
+            for (int64_t i = 0; i < n; i += UNIT) {
+                int64_t rows = min64(n - i, UNIT);
+                TilesSoon soon = { asked_in(nothing_ahead(), 0),
+                                   rows_soon(x, i + UNIT, min64(n - i - UNIT, UNIT), s, some,
+                                             units_of(here) * units_of(some)) };
+                put_units(rows, some, x, i, s, STEPS_ALONG, 0, left.parts);
+                sweep(rows, here, units_of(some), &left, scratch, results_at(to, i, j), &soon);
+            }
+        }
+    TILES_END;
+}
+
+void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w,
+              int64_t ldw, float *y, int64_t ldy, int add, float *scratch) {
+    linear(n, m, k, steps_at(x, ldx), w, ldw, 0, (Results){ y, ldy, 0, 0, add }, scratch);
+}
+
+void k_linear_back(int64_t n, int64_t m, int64_t k, const float *dy, int64_t lddy, const float *w,
+                   int64_t ldw, float *dx, int64_t lddx, int add, float *scratch) {
+    linear(n, k, m, steps_at(dy, lddy), w, ldw, 1, (Results){ dx, lddx, 0, 0, add }, scratch);
+}
+
+/* == Weight gradients ===================================================== */
+
+/* dw[rows, 'columns' from j on] (+)= dy^T x, of the tokens from s on; dy's columns are A's rows. */
+static void weight_part(int64_t n, int64_t rows, int64_t j, int64_t columns, int64_t s, StepRows dy,
+                        StepRows x, Results dw, LeftParts *left, float *scratch) {
+    int64_t steps = min64(n - s, STEPS_PART), units = units_of(steps),
+            sweep_units = units * units_of(columns), next = s + steps;
+    TilesSoon soon = { rows_soon(x, next, min64(n - next, STEPS_PART), j, columns,
+                                 units_of(rows) * sweep_units),
+                       { nothing_ahead(), 0, 0 } };
+    dw.add |= s > 0;
+    for (int64_t p = 0; p < columns; p += PANEL)
+        put_units(min64(columns - p, PANEL), steps, x, j + p, s, STEPS_DOWN, 0,
+                  scratch + p / PANEL * units * UNIT_FLOATS);
+    for (int64_t i = 0; i < rows; i += UNIT) {
+        int64_t here = min64(rows - i, UNIT), left_rows = min64(rows - i - UNIT, UNIT);
+        put_units(here, steps, dy, i, s, STEPS_DOWN, 1, left->parts);
+        soon.left = left_rows > 0
+            ? rows_soon(dy, s, steps, i + UNIT, left_rows, sweep_units)
+            : rows_soon(dy, next, min64(n - next, STEPS_PART), 0, min64(rows, UNIT), sweep_units);
+        sweep(here, columns, units, left, scratch, results_at(dw, i, j), &soon);
+    }
+}
+
+static void weight(int64_t n, int64_t rows, int64_t columns, StepRows dy, StepRows x, Results dw,
+                   float *scratch) {
+    LeftParts left;
+    TILES_BEGIN;
+    for (int64_t j = 0; j < columns; j += WEIGHT_COLUMNS)
+        for (int64_t s = 0; s < n || s == 0; s += STEPS_PART)
+            weight_part(n, rows, j, min64(columns - j, WEIGHT_COLUMNS), s, dy, x, dw, &left,
+                        scratch);
+    TILES_END;
+}
+
+void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy,
+                     int64_t lddy, const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
+                     float *scratch) {
+    weight(n, m1 - m0, k1 - k0, steps_at(dy + m0, lddy), steps_at(x + k0, ldx),
+           (Results){ dw + m0 * lddw + k0, lddw, 0, 0, add }, scratch);
+}
+
+void k_linear_weight_at(int64_t steps, int64_t rows, int64_t columns, const float *const *dy,
+                        const float *const *x, float *dw, int64_t lddw, int add, float *scratch) {
+    weight(steps, rows, columns, (StepRows){ 0, 0, dy }, (StepRows){ 0, 0, x },
+           (Results){ dw, lddw, 0, 0, add }, scratch);
+}
+#endif
