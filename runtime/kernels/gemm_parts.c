@@ -16,6 +16,8 @@
 
 /* Steps of A's rows at once; columns of B that go past them at most, those of dw. */
 enum { STEPS_PART = 4 * UNIT, COLUMNS = 4 * BLOCK, WEIGHT_COLUMNS = 2 * BLOCK };
+/* Numbers of B that, as parts, leave room in a second-level cache of 2 MiB. */
+enum { NEAR = 1 << 17 };
 enum { LEFT_FLOATS = STEPS_PART / UNIT * UNIT_FLOATS };
 enum { RIGHT_FLOATS = WEIGHT_COLUMNS / PANEL * LEFT_FLOATS };
 
@@ -164,33 +166,83 @@ INLINE int64_t right_part(Right b, int64_t block, int64_t s) {
     return (block * (BLOCK / PANEL) * units_of(b.steps) + panels * (s / UNIT)) * UNIT_FLOATS;
 }
 
-/* y[n, 'columns' from j on] (+)= x b, of the steps from s on. */
-static void multiply_part(int64_t n, int64_t j, int64_t columns, int64_t s, StepRows x, Right b,
-                          Results y, LeftParts *left) {
-    int64_t steps = min64(b.steps - s, STEPS_PART), units = units_of(steps),
-            sweep_units = units * units_of(columns), next = s + steps;
-    /* Of all that comes next the first block. */
-    Ahead then = packed_ahead(b.at + right_part(b, j / BLOCK, next),
-                              next < b.steps ? min64(columns, BLOCK) / PANEL * units * UNIT_FLOATS
-                                             : 0);
-    TilesSoon soon = { asked_in(then, units_of(n) * sweep_units), { nothing_ahead(), 0, 0 } };
-    y.add |= s > 0;
-    for (int64_t i = 0; i < n; i += UNIT) {
-        int64_t rows = min64(n - i, UNIT);
-        put_units(rows, steps, x, i, s, STEPS_ALONG, 0, left->parts);
-        soon.left = rows_soon(x, i + UNIT, min64(n - i - UNIT, UNIT), s, steps, sweep_units);
-        for (int64_t at = j; at < j + columns; at += BLOCK)
-            sweep(rows, min64(j + columns - at, BLOCK), units, left,
-                  b.at + right_part(b, at / BLOCK, s), results_at(y, i, at), &soon);
+/* What is multiplied, n rows, and with what. */
+typedef struct Product {
+    int64_t n;
+    StepRows x;
+    Right b;
+    Results y;
+    LeftParts *left;
+    TilesSoon soon;
+} Product;
+
+/* Columns of the right operand that rows go past. */
+typedef struct Span {
+    int64_t from, count;
+} Span;
+
+INLINE int64_t part_steps(const Product *p, int64_t s) { return min64(p->b.steps - s, STEPS_PART); }
+
+INLINE int64_t part_units(const Product *p, int64_t s, Span c) {
+    return units_of(part_steps(p, s)) * units_of(c.count);
+}
+
+/* Some of x's rows from row i and step s on, in the units that come now. */
+INLINE Asking left_soon(const Product *p, int64_t i, int64_t s, int64_t units) {
+    return rows_soon(p->x, i, min64(p->n - i, UNIT), s, part_steps(p, s), units);
+}
+
+/* y (+)= x b, of 32 rows from i on, or the last, and the steps from s on. */
+INLINE void multiply_unit(Product *p, int64_t i, int64_t s, Span c) {
+    int64_t rows = min64(p->n - i, UNIT), steps = part_steps(p, s);
+    put_units(rows, steps, p->x, i, s, STEPS_ALONG, 0, p->left->parts);
+    for (int64_t j = c.from; j < c.from + c.count; j += BLOCK) {
+        Results y = results_at(p->y, i, j);
+        y.add |= s > 0;
+        sweep(rows, min64(c.from + c.count - j, BLOCK), units_of(steps), p->left,
+              p->b.at + right_part(p->b, j / BLOCK, s), y, &p->soon);
     }
+}
+
+/* All rows with some steps, then the next steps: b's part stays in the second-level cache. */
+static void multiply_by_steps(Product *p, Span c) {
+    for (int64_t s = 0; s < p->b.steps || s == 0; s += STEPS_PART) {
+        int64_t units = part_units(p, s, c), next = s + STEPS_PART;
+        /* Of the next part the first block. */
+        Ahead then = packed_ahead(p->b.at + right_part(p->b, c.from / BLOCK, next),
+                                  next < p->b.steps ? min64(c.count, BLOCK) / PANEL
+                                          * units_of(part_steps(p, next)) * UNIT_FLOATS
+                                                    : 0);
+        p->soon.then = asked_in(then, units_of(p->n) * units);
+        for (int64_t i = 0; i < p->n; i += UNIT) {
+            p->soon.left = left_soon(p, i + UNIT, s, units);
+            multiply_unit(p, i, s, c);
+        }
+    }
+}
+
+/* All steps of some rows, then the next rows: where all of b stays there, results are near until
+** they are done, and rows are read as they lie. */
+static void multiply_by_rows(Product *p, Span c) {
+    for (int64_t i = 0; i < p->n; i += UNIT)
+        for (int64_t s = 0; s < p->b.steps; s += STEPS_PART) {
+            int64_t units = part_units(p, s, c), next = s + STEPS_PART;
+            p->soon.left = next < p->b.steps ? left_soon(p, i, next, units)
+                                             : left_soon(p, i + UNIT, 0, units);
+            multiply_unit(p, i, s, c);
+        }
 }
 
 static void multiply(int64_t n, StepRows x, Right b, Results y) {
     LeftParts left;
+    Asking nothing = asked_in(nothing_ahead(), 0);
+    Product p = { n, x, b, y, &left, { nothing, nothing } };
     TILES_BEGIN;
-    for (int64_t j = 0; j < b.columns; j += COLUMNS)
-        for (int64_t s = 0; s < b.steps || s == 0; s += STEPS_PART)
-            multiply_part(n, j, min64(b.columns - j, COLUMNS), s, x, b, y, &left);
+    for (int64_t j = 0; j < b.columns; j += COLUMNS) {
+        Span c = { j, min64(b.columns - j, COLUMNS) };
+        if (b.steps > STEPS_PART && c.count * b.steps <= NEAR) multiply_by_rows(&p, c);
+        else multiply_by_steps(&p, c);
+    }
     TILES_END;
 }
 
