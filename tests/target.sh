@@ -49,4 +49,14 @@ else
     ! ./vnni bench --decode 2 >out 2>err || fail "$level runs where there is none"
     grep -q '^error: .*AVX-VNNI' err || fail "$level: says $(cat err)"
 fi
-echo "target: objects for three systems, AVX-VNNI"
+
+# float32 in tiles, for a processor with AMX; dot products of bfloat16 are for bfloat16 alone.
+amx=x86-64-v4+amx-bf16
+"$strata" build wide.lua --cpu $amx -o tiles || fail "$amx, float32"
+objdump -d tiles >tiles.s && grep -q tdpbf16ps tiles.s || fail "$amx, float32: no tdpbf16ps"
+"$strata" build wide.lua --cpu x86-64-v4+avx512bf16 -o vectors || fail "avx512bf16, float32"
+objdump -d vectors >vectors.s && grep -q vdpbf16ps vectors.s && fail "float32: a vdpbf16ps"
+if grep -qw amx_bf16 /proc/cpuinfo && grep -qw amx_int8 /proc/cpuinfo; then
+    ./tiles info | grep -q "for $amx," || fail "$amx: $(./tiles info)"
+fi
+echo "target: objects for three systems, AVX-VNNI, AMX"

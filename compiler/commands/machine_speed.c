@@ -61,7 +61,8 @@ static int take_round(const Json *j, void *to, Error *e) {
         int i = kernel_of(t->report, json_member(j, n, "name"));
         if (i >= 0) all += t->kernel[i * ROUNDS + t->rounds] = told(j, n, "seconds");
     }
-    t->peak = fmax(t->peak, 1e9 * told(j, j->node, "peak_gflops"));
+    double vectors = told(j, j->node, "vector_peak_gflops"); /* row kernels have no tiles */
+    t->peak = fmax(t->peak, 1e9 * (vectors > 0 ? vectors : told(j, j->node, "peak_gflops")));
     t->step[t->rounds] = told(j, j->node, "seconds");
     t->kernels[t->rounds] = all;
     if (!(all > 0 && t->peak > 0 && t->step[t->rounds] > 0))

@@ -260,7 +260,8 @@ void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
     }
     Room room = room_of(scratch);
     int64_t chunk = block_steps(p->steps);
-    if (x->bf16 || STRATA_TILES) chunk = (chunk + 31) / 32 * 32; /* whole tiles */
+    if (x->bf16) chunk = (chunk + 31) / 32 * 32;              /* whole tiles, */
+    else if (STRATA_TILES) chunk = (chunk + 127) / 128 * 128; /* or what is added at once */
     int64_t w = part.expert * p->columns * p->steps + (p->back ? j : j * ld);
     for (int64_t s = 0; s < p->steps; s += chunk) {
         int64_t steps = p->steps - s < chunk ? p->steps - s : chunk;

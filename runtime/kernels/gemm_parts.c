@@ -4,153 +4,23 @@
 **
 ** All three are C[rows, columns] (+)= A B.  Parts of 32 rows of A, STEPS_PART steps of each, stay
 ** in the first-level cache, and the panels of B, 32 columns, go past them from the second-level
-** one.  Steps are added to C in order: the bits of an element depend on its row of A, its column of
-** B and the number of steps, nothing else.
+** one.  The sums of STEPS_PART steps begin at zero and are added to C in order, so that they are
+** rounded at their own size: the bits of an element depend on its row of A, its column of B and the
+** number of steps, nothing else.
 */
 #include "kernels.h"
 
 #if STRATA_TILES
-#include "asking.h"
-#include "parts.h"
+#include "parts_sums.h"
 #include "scratch.h"
 
-/* Steps of A's rows at once; columns of B that go past them at most, those of dw. */
-enum { STEPS_PART = 4 * UNIT, COLUMNS = 4 * BLOCK, WEIGHT_COLUMNS = 2 * BLOCK };
+/* Columns of B that go past rows of A at most; of dw at once. */
+enum { COLUMNS = 4 * BLOCK, WEIGHT_COLUMNS = 2 * BLOCK };
 /* Numbers of B that, as parts, leave room in a second-level cache of 2 MiB. */
 enum { NEAR = 1 << 17 };
-enum { LEFT_FLOATS = STEPS_PART / UNIT * UNIT_FLOATS };
 enum { RIGHT_FLOATS = WEIGHT_COLUMNS / PANEL * LEFT_FLOATS };
 
 int64_t k_gemm_scratch(void) { return RIGHT_FLOATS * (int64_t)sizeof(float); }
-
-/* == Sums ================================================================= */
-
-/* Where results go, from a column on: rows 'ld' apart, or where 'row' says. */
-typedef struct Results {
-    float *at;
-    int64_t ld;
-    float *const *row;
-    int64_t column;
-    int add;
-} Results;
-
-INLINE float *result_row(Results y, int64_t r) {
-    return (y.row ? y.row[r] : y.at + r * y.ld) + y.column;
-}
-
-INLINE Results results_at(Results y, int64_t row, int64_t column) {
-    if (y.row) y.row += row;
-    else y.at += row * y.ld;
-    y.column += column;
-    return y;
-}
-
-/* What a worker has of A, and of results that are no whole unit. */
-typedef struct LeftParts {
-    _Alignas(64) float parts[LEFT_FLOATS];
-    _Alignas(64) float edge[UNIT * PANEL];
-} LeftParts;
-
-INLINE void ask_tile(const float *at) {
-    UNROLL for (int i = 0; i < TILE; i++) __builtin_prefetch(at + i * TILE);
-}
-
-#define LEFT_(part)                                                 \
-    do {                                                            \
-        t_load(4, left + 2 * (part) * TILE_FLOATS, TILE * 4);       \
-        t_load(5, left + (2 * (part) + 1) * TILE_FLOATS, TILE * 4); \
-    } while (0)
-#define RIGHT_(part)                                                 \
-    do {                                                             \
-        t_load(6, right + 2 * (part) * TILE_FLOATS, TILE * 4);       \
-        t_load(7, right + (2 * (part) + 1) * TILE_FLOATS, TILE * 4); \
-    } while (0)
-/* Adds the products of the parts at hand; a tile of what comes next is asked for meanwhile. */
-#define SUMS_(next)                                           \
-    do {                                                      \
-        t_dot(0, 4, 6);                                       \
-        t_dot(1, 4, 7);                                       \
-        t_dot(2, 5, 6);                                       \
-        t_dot(3, 5, 7);                                       \
-        ask_tile(right + UNIT_FLOATS + (next) * TILE_FLOATS); \
-    } while (0)
-
-/* A quarter of the results that come next: a cache line of each of 16 rows. */
-INLINE void ask_results(const float *c, int64_t ldc, int64_t quarter) {
-    c += quarter / 2 * TILE * ldc + quarter % 2 * TILE;
-    UNROLL for (int i = 0; i < TILE; i++) __builtin_prefetch(c + i * ldc, 1);
-}
-
-/* c[32, 32] = (add ? c : 0) + left right, of so many units of steps. */
-NOINLINE void unit_sums(int64_t units, const float *left, const float *right, float *c, int64_t ldc,
-                        int add, TilesSoon *soon) {
-    int64_t row = ldc * (int64_t)sizeof *c;
-    TILES_HERE;
-    if (add) {
-        t_load(0, c, row);
-        t_load(1, c + TILE, row);
-        t_load(2, c + TILE * ldc, row);
-        t_load(3, c + TILE * ldc + TILE, row);
-    } else {
-        t_zero(0);
-        t_zero(1);
-        t_zero(2);
-        t_zero(3);
-    }
-    for (int64_t u = 0; u < units; u++, left += UNIT_FLOATS, right += UNIT_FLOATS) {
-        LEFT_(2);
-        RIGHT_(0);
-        SUMS_(0);
-        LEFT_(1);
-        SUMS_(1);
-        RIGHT_(1);
-        SUMS_(2);
-        LEFT_(0);
-        SUMS_(3);
-        RIGHT_(2);
-        SUMS_(4);
-        RIGHT_(0);
-        SUMS_(5);
-        if (u < 4) ask_results(c + PANEL, ldc, u);
-        ask(&soon->left);
-        ask(&soon->then);
-    }
-    t_store(0, c, row);
-    t_store(1, c + TILE, row);
-    t_store(2, c + TILE * ldc, row);
-    t_store(3, c + TILE * ldc + TILE, row);
-}
-
-/* Fewer rows or columns, or rows anywhere. */
-NOINLINE void edge_sums(int64_t rows, int64_t columns, int64_t units, LeftParts *left,
-                        const float *right, Results y, TilesSoon *soon) {
-    uint64_t bytes = (uint64_t)columns * sizeof(float);
-    for (int64_t r = 0; y.add && r < rows; r++)
-        __builtin_memcpy(left->edge + r * PANEL, result_row(y, r), bytes);
-    unit_sums(units, left->parts, right, left->edge, PANEL, y.add, soon);
-    for (int64_t r = 0; r < rows; r++)
-        __builtin_memcpy(result_row(y, r), left->edge + r * PANEL, bytes);
-}
-
-/* y[rows, columns] (+)= left right: 32 rows or fewer against panels that lie one after another. */
-INLINE void sweep(int64_t rows, int64_t columns, int64_t units, LeftParts *left, const float *right,
-                  Results y, TilesSoon *soon) {
-    for (int64_t j = 0; j < columns; j += PANEL, right += units * UNIT_FLOATS, y.column += PANEL) {
-        if (rows == UNIT && columns - j >= PANEL && !y.row)
-            unit_sums(units, left->parts, right, result_row(y, 0), y.ld, y.add, soon);
-        else edge_sums(rows, min64(columns - j, PANEL), units, left, right, y, soon);
-    }
-}
-
-/* Rows [first, first + count) of x, so many numbers from 'at' on, in so many units of a product; of
-** rows that lie anywhere nothing. */
-INLINE Asking rows_soon(StepRows x, int64_t first, int64_t count, int64_t at, int64_t numbers,
-                        int64_t units) {
-    if (count <= 0 || numbers <= 0 || x.row) return asked_in(nothing_ahead(), units);
-    return asked_in((Ahead){ (const char *)(step_row(x, first) + at), x.ld * (int64_t)sizeof(float),
-                             count, (numbers + 15) / 16 },
-                    units);
-}
 
 /* == A right operand that is packed ======================================= */
 
@@ -167,33 +37,35 @@ INLINE int64_t right_part(Right b, int64_t block, int64_t s) {
 }
 
 /* What is multiplied, n rows, and with what. */
-typedef struct Product {
+typedef struct PartsProduct {
     int64_t n;
     StepRows x;
     Right b;
     Results y;
     LeftParts *left;
     TilesSoon soon;
-} Product;
+} PartsProduct;
 
 /* Columns of the right operand that rows go past. */
-typedef struct Span {
+typedef struct PartsSpan {
     int64_t from, count;
-} Span;
+} PartsSpan;
 
-INLINE int64_t part_steps(const Product *p, int64_t s) { return min64(p->b.steps - s, STEPS_PART); }
+INLINE int64_t part_steps(const PartsProduct *p, int64_t s) {
+    return min64(p->b.steps - s, STEPS_PART);
+}
 
-INLINE int64_t part_units(const Product *p, int64_t s, Span c) {
+INLINE int64_t part_units(const PartsProduct *p, int64_t s, PartsSpan c) {
     return units_of(part_steps(p, s)) * units_of(c.count);
 }
 
 /* Some of x's rows from row i and step s on, in the units that come now. */
-INLINE Asking left_soon(const Product *p, int64_t i, int64_t s, int64_t units) {
+INLINE Asking left_soon(const PartsProduct *p, int64_t i, int64_t s, int64_t units) {
     return rows_soon(p->x, i, min64(p->n - i, UNIT), s, part_steps(p, s), units);
 }
 
 /* y (+)= x b, of 32 rows from i on, or the last, and the steps from s on. */
-INLINE void multiply_unit(Product *p, int64_t i, int64_t s, Span c) {
+INLINE void multiply_unit(PartsProduct *p, int64_t i, int64_t s, PartsSpan c) {
     int64_t rows = min64(p->n - i, UNIT), steps = part_steps(p, s);
     put_units(rows, steps, p->x, i, s, STEPS_ALONG, 0, p->left->parts);
     for (int64_t j = c.from; j < c.from + c.count; j += BLOCK) {
@@ -205,7 +77,7 @@ INLINE void multiply_unit(Product *p, int64_t i, int64_t s, Span c) {
 }
 
 /* All rows with some steps, then the next steps: b's part stays in the second-level cache. */
-static void multiply_by_steps(Product *p, Span c) {
+static void multiply_by_steps(PartsProduct *p, PartsSpan c) {
     for (int64_t s = 0; s < p->b.steps || s == 0; s += STEPS_PART) {
         int64_t units = part_units(p, s, c), next = s + STEPS_PART;
         /* Of the next part the first block. */
@@ -223,7 +95,7 @@ static void multiply_by_steps(Product *p, Span c) {
 
 /* All steps of some rows, then the next rows: where all of b stays there, results are near until
 ** they are done, and rows are read as they lie. */
-static void multiply_by_rows(Product *p, Span c) {
+static void multiply_by_rows(PartsProduct *p, PartsSpan c) {
     for (int64_t i = 0; i < p->n; i += UNIT)
         for (int64_t s = 0; s < p->b.steps; s += STEPS_PART) {
             int64_t units = part_units(p, s, c), next = s + STEPS_PART;
@@ -236,13 +108,15 @@ static void multiply_by_rows(Product *p, Span c) {
 static void multiply(int64_t n, StepRows x, Right b, Results y) {
     LeftParts left;
     Asking nothing = asked_in(nothing_ahead(), 0);
-    Product p = { n, x, b, y, &left, { nothing, nothing } };
+    PartsProduct p = { n, x, b, y, &left, { nothing, nothing } };
+    open_left(&left);
     TILES_BEGIN;
     for (int64_t j = 0; j < b.columns; j += COLUMNS) {
-        Span c = { j, min64(b.columns - j, COLUMNS) };
+        PartsSpan c = { j, min64(b.columns - j, COLUMNS) };
         if (b.steps > STEPS_PART && c.count * b.steps <= NEAR) multiply_by_rows(&p, c);
         else multiply_by_steps(&p, c);
     }
+    add_rest(&left.late);
     TILES_END;
 }
 
@@ -283,6 +157,7 @@ void k_multiply_at(int64_t n, int64_t columns, int64_t steps, const float *const
 static void linear(int64_t n, int64_t columns, int64_t steps, StepRows x, const float *w,
                    int64_t ldw, int back, Results y, float *scratch) {
     LeftParts left;
+    open_left(&left);
     TILES_BEGIN;
     for (int64_t j = 0; j < columns; j += BLOCK)
         for (int64_t s = 0; s < steps || s == 0; s += STEPS_PART) {
@@ -299,6 +174,7 @@ static void linear(int64_t n, int64_t columns, int64_t steps, StepRows x, const 
                 sweep(rows, here, units_of(some), &left, scratch, results_at(to, i, j), &soon);
             }
         }
+    add_rest(&left.late);
     TILES_END;
 }
 
@@ -339,11 +215,13 @@ static void weight_part(int64_t n, int64_t rows, int64_t j, int64_t columns, int
 static void weight(int64_t n, int64_t rows, int64_t columns, StepRows dy, StepRows x, Results dw,
                    float *scratch) {
     LeftParts left;
+    open_left(&left);
     TILES_BEGIN;
     for (int64_t j = 0; j < columns; j += WEIGHT_COLUMNS)
         for (int64_t s = 0; s < n || s == 0; s += STEPS_PART)
             weight_part(n, rows, j, min64(columns - j, WEIGHT_COLUMNS), s, dy, x, dw, &left,
                         scratch);
+    add_rest(&left.late);
     TILES_END;
 }
 

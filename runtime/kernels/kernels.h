@@ -27,7 +27,7 @@
 /* Work space a worker needs for products, in bytes. */
 int64_t k_gemm_scratch(void);
 
-/* gemm.c */
+/* gemm.c, or where there are tiles gemm_parts.c */
 /* y[n,m] = (add ? y : 0) + x[n,k] w[m,k]^T */
 void k_linear(int64_t n, int64_t m, int64_t k, const float *x, int64_t ldx, const float *w,
               int64_t ldw, float *y, int64_t ldy, int add, float *scratch);

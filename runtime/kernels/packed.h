@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** How a product's right operand lies when it is packed whole, before the tasks that multiply by it
 ** or by the optimizer: blocks of columns one after another, in each its blocks of steps. The
-** compiler plans the room with the same numbers that gemm.c works with.
+** compiler plans the room with the same numbers that gemm.c and gemm_parts.c work with.
 */
 #ifndef STRATA_PACKED_H
 #define STRATA_PACKED_H

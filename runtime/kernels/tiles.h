@@ -44,7 +44,8 @@ INLINE void tile_columns(Tile *to, const void *from, int64_t bytes) {
 
 INLINE float tile_number(uint16_t bf16) { return __builtin_bit_cast(float, (uint32_t)bf16 << 16); }
 
-/* Steps of even number add up, and those of odd number, and then both are added. */
+/* As TDPBF16PS does: steps of even number add up, and those of odd number, and then both are added.
+** What is below 2^-126, which it takes for 0, stays. */
 INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
     for (int i = 0; i < TILE; i++)
         for (int j = 0; j < TILE; j++) {

@@ -156,7 +156,9 @@ static double choose_chains(Peak *p, Multiplier m) {
 Multiplier machine_multiplier(const strata_model *m) {
     const char *cpu = strata_string(m, m->cpu);
     bool narrow = m->small || !strcmp(strata_string(m, m->precision), "bf16");
-    if (strstr(cpu, "+amx-bf16")) return narrow ? MULTIPLY_TILES : MULTIPLY_PARTS;
+    bool own = strcmp(strata_string(m, m->blas), "openblas") != 0; /* it has no tiles for float32 */
+    if (strstr(cpu, "+amx-bf16") && (narrow || own))
+        return narrow ? MULTIPLY_TILES : MULTIPLY_PARTS;
     return narrow && strstr(cpu, "+avx512bf16") ? MULTIPLY_PAIRS : MULTIPLY_FLOATS;
 }
 

@@ -141,11 +141,12 @@ static void few(void) {
 }
 
 int main(void) {
+    if (!bench_begin()) return 77;
 #ifdef HAVE_OPENBLAS
     openblas_set_num_threads(1);
 #endif
     double top = peak_rate(now);
-    printf("peak of one core, %d lanes: %.1f GFLOP/s\n", LANES, top);
+    printf("peak of one core in vectors, %d lanes: %.1f GFLOP/s\n", LANES, top);
     products(top);
     few();
     return 0;

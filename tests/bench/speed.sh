@@ -150,6 +150,13 @@ build() {
 number() { sed -n "s/.*\"$1\": *\([-0-9.e+]*\).*/\1/p"; }
 plain() { env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE "$@"; }
 
+# The floor that bench printed, or that 'meanwhile_': of float32 that of multiply-adds in vectors,
+# even where tiles multiply it faster.
+floor() {
+    found=$(number "vector_floor_$1tokens_per_second" < "$folder/out")
+    echo "${found:-$(number "floor_$1tokens_per_second" < "$folder/out")}"
+}
+
 # "tokens/s floor bytes" of ours.
 ours() {
     shape "$3"
@@ -161,9 +168,7 @@ ours() {
     at=$(program "$1" "$3" "$4" "$5")
     shift 5
     plain "$at" bench "$@" --json > "$folder/out" || return 1
-    # Of float32 that of multiply-adds in vectors, even where tiles multiply it faster.
-    floor=$(number vector_floor_tokens_per_second < "$folder/out")
-    floor=${floor:-$(number floor_tokens_per_second < "$folder/out")}
+    floor=$(floor '')
     memory=$(number peak_memory_bytes < "$folder/out")
     echo "$(number tokens_per_second < "$folder/out") $floor $memory"
 }
@@ -189,7 +194,7 @@ measure() {
     shift
     [ -x "$(program "$1" "$3" "$4" "$5")" ] || return 0
     us=$(ours "$1" "$2" "$3" "$4" "$5") || { echo "$1: bench failed" >&2; return 0; }
-    meanwhile=$(number floor_meanwhile_tokens_per_second < "$folder/out")
+    meanwhile=$(floor meanwhile_)
     if [ -n "$peer" ]; then
         eager=$(theirs "$1" "$2" "$3" "$4" "$5" '')
         case ${COMPILE:-}:$* in

@@ -45,7 +45,7 @@ static void add_values(const Plan *p, Traffic *x, double *more) {
 /* As they are packed. */
 static double weight_bytes(const Tables *t, const Node *w) {
     int bits = params_small(&t->layout, w);
-    return bits ? bits / 8.0 : t->bytes.constants.bf16 ? 2 : 4;
+    return bits ? bits / 8.0 : t->bytes.constants.bf16 ? 2 : t->parts ? 6 : 4;
 }
 
 static void add_steps(const Tables *t, const Plan *p, Traffic *x, const double *more) {

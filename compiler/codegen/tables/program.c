@@ -56,7 +56,7 @@ static void add_step(Tables *t, const Plan *p, const ProgramKind *kind, int step
 /* Room for the weights of a token phase's products, packed before its tasks; what would make
 ** it larger than PACKED is packed by each task.  Returns the room, in floats. */
 static int64_t place_packed(Tables *t, const Stage *s) {
-    int64_t room = 0;
+    int64_t room = 0, most = t->parts ? PACKED / 2 * 3 : PACKED; /* as many weights */
     for (int i = 0; !s->global && i < s->count; i++) {
         Action *a = &LIST(t->bytes.action, Action, s->first + i);
         if ((a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) || a->product.small) continue;
@@ -64,7 +64,7 @@ static int64_t place_packed(Tables *t, const Stage *s) {
                                        t->pairs       ? PACKED_PAIRS
                                            : t->parts ? PACKED_PARTS
                                                       : PACKED_FLOATS);
-        if (room + floats > PACKED) continue;
+        if (room + floats > most) continue;
         a->product.packed = room;
         room += floats;
     }
