@@ -107,7 +107,7 @@ double report_update_bytes(const Report *r) {
 }
 
 static void predict(Report *r, const Rates *given) {
-    Rates fallback = rates_default(r->planned.lanes, given ? given->threads : 1);
+    Rates fallback = rates_default(r->planned.lanes, r->planned.tiles, given ? given->threads : 1);
     r->rates = given && given->measured && !strcmp(r->planned.code.cpu, codegen_native())
         ? *given
         : fallback;

@@ -152,6 +152,7 @@ typedef struct Planned {
     Plan *plan[PLANS];
     PlannedStep *step[PLANS]; /* by step of the plan */
     int lanes;
+    bool tiles; /* products of float32 are of tiles */
 } Planned;
 
 /* Plans and counts; much faster than compiling.  Fails as codegen_compile does. */

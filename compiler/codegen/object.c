@@ -113,7 +113,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                  .pairs = l->pairs && o->passes.bf16,
                  .parts = l->tiles,
                  .cache_bytes = l->cache_bytes };
-    out->lanes = l->lanes;
+    out->lanes = l->lanes, out->tiles = l->tiles;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
     ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, info->rules,
                                   &o->passes);

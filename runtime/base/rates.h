@@ -32,7 +32,7 @@ typedef struct RateWork {
 ** of 0 costs nothing. */
 double rates_seconds(const Rates *r, const char *family, RateWork w);
 
-/* Of a processor with so many floats in a vector, without a look at it. */
-Rates rates_default(int lanes, int threads);
+/* Of a processor with so many floats in a vector, or with tiles, without a look at it. */
+Rates rates_default(int lanes, bool tiles, int threads);
 
 #endif

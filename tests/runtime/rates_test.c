@@ -32,11 +32,12 @@ static void what_has_no_rate_takes_no_time(void **state) {
 static void defaults_are_rates(void **state) {
     (void)state;
     for (int lanes = 4; lanes <= 16; lanes *= 2) {
-        Rates one = rates_default(lanes, 1), four = rates_default(lanes, 4);
+        Rates one = rates_default(lanes, false, 1), four = rates_default(lanes, false, 4);
         assert_true(one.products > 0 && one.sequences > 0 && one.memory > 0);
         assert_true(one.rows > 0 && one.functions > 0);
         assert_true(is_near(four.products, 4 * one.products) && four.memory > one.memory);
         assert_true(!one.measured && four.threads == 4);
+        assert_true(rates_default(lanes, true, 1).products > one.products);
     }
 }
 
