@@ -12,7 +12,6 @@
 
 #if STRATA_TILES
 #include "parts_sums.h"
-#include "scratch.h"
 
 /* Columns of B that go past rows of A at most; of dw at once. */
 enum { COLUMNS = 4 * BLOCK, WEIGHT_COLUMNS = 2 * BLOCK };

@@ -43,10 +43,14 @@ static inline int64_t packed_pairs_block(int64_t columns, int64_t steps, int64_t
     return (columns + panel - 1) / panel * (whole / 2 * panel + 16 * blocks);
 }
 
-/* The same of parts of float32 numbers (parts.h), whole units of 32 columns and 32 steps. */
+/* The same of parts of float32 numbers (parts.h), whole units of as many columns as steps: these,
+** and the floats of one, three bfloat16s for each of its numbers. */
+enum { PARTS_UNIT = 32, PARTS_FLOATS = 3 * PARTS_UNIT * PARTS_UNIT / 2 };
 static inline int64_t packed_parts_block(int64_t columns, int64_t steps, int64_t panel) {
     (void)panel;
-    return (columns + 31) / 32 * ((steps + 31) / 32) * (3 * 32 * 32 / 2);
+    int64_t across = (columns + PARTS_UNIT - 1) / PARTS_UNIT,
+            along = (steps + PARTS_UNIT - 1) / PARTS_UNIT;
+    return across * along * PARTS_FLOATS;
 }
 
 /* What is packed: floats, pairs of bfloat16s, or parts of floats, where there are tiles. */

@@ -13,6 +13,7 @@
 #define STRATA_PARTS_H
 
 #include "pack.h"
+#include "scratch.h"
 #include "tiles.h"
 #include "transpose.h"
 _Static_assert(LANES == TILE && PANEL == 2 * TILE, "a vector is a row of a tile");
@@ -24,6 +25,8 @@ enum {
     TILE_FLOATS = TILE * TILE,
     UNIT_FLOATS = 2 * PARTS * TILE_FLOATS
 };
+
+_Static_assert(PARTS_UNIT == UNIT && PARTS_FLOATS == UNIT_FLOATS, "rooms are counted by them");
 
 INLINE int64_t units_of(int64_t n) { return (n + UNIT - 1) / UNIT; }
 
@@ -76,15 +79,13 @@ NOINLINE void put_edge(int64_t rows, int64_t columns, StepRows x, int64_t row, i
     put_tiles(steps_at(whole, ld), 0, 0, steps, turned, out);
 }
 
-INLINE int64_t upto(int64_t n, int64_t most) { return n < most ? n : most; }
-
 /* Units of an operand: of 'count' rows or columns of its matrix from 'first' on, at most 32, and so
 ** many steps from s on. */
 INLINE void put_units(int64_t count, int64_t steps, StepRows x, int64_t first, int64_t s, Steps way,
                       int turned, float *out) {
     for (int64_t end = s + steps; s < end; s += UNIT, out += UNIT_FLOATS)
         for (int64_t half = 0; half < UNIT; half += TILE) {
-            int64_t here = upto(count - half, TILE), some = upto(end - s, UNIT);
+            int64_t here = min64(count - half, TILE), some = min64(end - s, UNIT);
             float *to = out + half / TILE * TILE_FLOATS;
             int along = way == STEPS_ALONG, whole = here == TILE && some == UNIT;
             int64_t row = along ? first + half : s, column = along ? s : first + half;

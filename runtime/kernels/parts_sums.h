@@ -9,7 +9,6 @@
 
 #include "asking.h"
 #include "parts.h"
-#include "scratch.h"
 
 /* Steps whose sums begin at zero, as many as the first-level cache has room for of 32 rows. */
 enum { STEPS_PART = 4 * UNIT, LEFT_FLOATS = STEPS_PART / UNIT * UNIT_FLOATS };
