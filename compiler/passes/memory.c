@@ -62,13 +62,14 @@ typedef struct Views {
 } Views;
 
 /* Step 'at' reads x.  Views that are not stored for an anchor or as a result are read through:
-** their operands must be there. */
+** their operands must be there.  What is uniform and turned is stored, once for all tokens. */
 static void use_through(Plan *p, Views *views, const Node *x, int at) {
     node_list_push(p->g, &views->list, x);
     while (views->list.n) {
         x = plan_storage(views->list.node[--views->list.n]);
-        bool through = op_info[x->op].class == VIEW && x->op != OP_concat && producer(p, x) != at
-            && !p->buffer[x->id] && !has_no_place(p, x);
+        bool turned = x->op == OP_transpose && p->domain[x->id] == DOMAIN_UNIFORM;
+        bool through = op_info[x->op].class == VIEW && x->op != OP_concat && !turned
+            && producer(p, x) != at && !p->buffer[x->id] && !has_no_place(p, x);
         if (!through) use(p, x, at);
         for (int i = 0; through && views->seen[x->id] != at + 1 && i < node_reads(x); i++)
             node_list_push(p->g, &views->list, x->in[i]);

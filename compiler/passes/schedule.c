@@ -179,22 +179,50 @@ static bool is_kept_part(const Builder *b, int id) {
     return b->s->domain[id] == DOMAIN_GLOBAL && b->reads[id] > 1 && b->adds[id] >= 0;
 }
 
-/* Uniform nodes of a global phase run after its tasks, as one kernel, which also adds to gradients
-** the sums that other nodes read too. */
+/* Of a parameter whose axes change places: a uniform node that waits for no token. */
+static bool is_turned(const Node *n) {
+    const Node *x = plan_storage(n);
+    return x->op == OP_transpose && plan_storage(x->in[0])->op == OP_param;
+}
+
+static bool is_plain_uniform(const Builder *b, int id) {
+    return b->s->domain[id] == DOMAIN_UNIFORM && !is_turned(b->g->node[id]);
+}
+
+static void add_node(Builder *b, Step *s, int id) {
+    s->node[s->n++] = b->g->node[id];
+    b->p->step_of[id] = b->p->nstep - 1;
+}
+
+/* A step for each turned parameter: of all layers they are one kernel, called again and again. */
+static void add_turned(Builder *b, int first) {
+    for (int i = first; i >= 0; i = b->next[i]) {
+        const Node *x = b->g->node[i];
+        if (b->s->domain[i] != DOMAIN_UNIFORM || !is_turned(x)) continue;
+        if (x->op == OP_transpose) {
+            Step *s = add_step(b, STEP_UNIFORM, true, 0);
+            s->node = graph_alloc(b->g, sizeof *s->node);
+            add_node(b, s, i);
+        } else {
+            b->p->step_of[i] = b->p->step_of[plan_storage(x)->id]; /* a reshape */
+        }
+    }
+}
+
+/* Uniform nodes of a global phase run after its tasks, all but turned parameters as one kernel, the
+** last, which also adds to gradients the sums that other nodes read too. */
 static void add_uniform(Builder *b, int time) {
-    int n = 0, shared = 0;
-    for (int i = b->head[time]; i >= 0; i = b->next[i]) {
-        n += b->s->domain[i] == DOMAIN_UNIFORM;
+    int first = b->head[time], n = 0, shared = 0;
+    add_turned(b, first);
+    for (int i = first; i >= 0; i = b->next[i]) {
+        n += is_plain_uniform(b, i);
         shared += is_kept_part(b, i);
     }
     if (!n && !shared) return;
     Step *s = add_step(b, STEP_UNIFORM, true, 0);
     s->node = graph_alloc(b->g, ((size_t)n + 1) * sizeof *s->node);
-    for (int i = b->head[time]; i >= 0; i = b->next[i]) {
-        if (b->s->domain[i] != DOMAIN_UNIFORM) continue;
-        s->node[s->n++] = b->g->node[i];
-        b->p->step_of[i] = b->p->nstep - 1;
-    }
+    for (int i = first; i >= 0; i = b->next[i])
+        if (is_plain_uniform(b, i)) add_node(b, s, i);
 }
 
 /* Tasks of a phase run side by side, so what is added to one gradient, that of a

@@ -278,12 +278,39 @@ static void delay_twins(Graph *g, Slots *s) {
     }
 }
 
-/* Finds what anchors read, which must be in memory: a weight that is computed, too; and long lists
-** of parameters, which no kernel puts together for itself. */
-static void find_stored(const Graph *g, Slots *s) {
+/* Whether a row of n is a column of a parameter, one as long as a vector at least. */
+static bool has_columns(const Node *n) {
+    enum { LONG = 16 };
+    int last = n->shape.rank - 1;
+    int64_t apart = 1;
+    if (n->op != OP_transpose || plan_storage(n->in[0])->op != OP_param) return false;
+    for (int i = n->attr->perm[last] + 1; i <= last; i++)
+        apart *= n->in[0]->shape.dim[i];
+    return apart > 1 && n->shape.dim[last] >= LONG;
+}
+
+/* By id: whether rows of tokens are computed with a uniform node, or a view of it. */
+static bool *find_token_reads(Graph *g, const Slots *s) {
+    bool *reads = graph_scratch(g, (size_t)g->n + 1);
+    for (int i = g->n; i-- > 0;) {
+        const Node *n = g->node[i];
+        bool by_tokens = n->shape.lead == LEAD_TOKENS ? class_is_row(op_info[n->op].class)
+                                                      : op_info[n->op].class == VIEW && reads[i];
+        for (int k = 0; s->needed[i] && by_tokens && k < n->nin; k++)
+            reads[n->in[k]->id] = true;
+    }
+    return reads;
+}
+
+/* Finds what anchors read, which must be in memory: a weight that is computed, too; long lists of
+** parameters, which no kernel puts together for itself; and columns of parameters that each token
+** would gather number by number. */
+static void find_stored(Graph *g, Slots *s) {
+    const bool *token_reads = find_token_reads(g, s);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         s->stored[i] |= n->op == OP_concat && n->nin > RUN_PIECES;
+        s->stored[i] |= token_reads[i] && has_columns(n);
         if (class_is_row(op_info[n->op].class) || op_info[n->op].class == SIDE) continue;
         for (int k = 0; s->needed[i] && k < n->nin; k++)
             s->stored[plan_storage(n->in[k])->id] = true;

@@ -8,6 +8,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agreement.h"
 #include "gradient.h"
@@ -297,6 +298,38 @@ static void pieces_of_a_gradient_run_one_after_another(void **state) {
     }
 }
 
+/* Whether a step does nothing but turn a parameter, once for all tokens. */
+static bool turns_parameter(const Plan *p, const Step *s) {
+    const Node *n = s->kind == STEP_UNIFORM && s->n == 1 ? s->node[0] : NULL;
+    return n && n->op == OP_transpose && p->buffer[n->id] && n->in[0]->op == OP_param;
+}
+
+/* Whether the rows of a step's tokens are computed with the columns as they lie. */
+static bool gathers(const Plan *p, int step, RowsShared shared) {
+    const Rows *r = p->step[step].kind == STEP_ROW ? rows_analyse(p, step, 8, shared) : NULL;
+    bool found = false;
+    for (int k = 0; r && k < r->noperand; k++)
+        found |= r->operand[k].node && r->operand[k].node->op == OP_param
+            && strstr(r->operand[k].node->attr->name, "dynamic_mix");
+    return found;
+}
+
+static void columns_are_turned_once(void **state) {
+    Model *m = load(state, "hyper { streams = 3 }", 5);
+    for (int training = 0; training < 2; training++) {
+        Plan *p = training ? plan_training(m) : plan_logits(m);
+        RowsShared shared = rows_shared(p);
+        int turned = 0;
+        for (int i = 0; i < p->nstep; i++) {
+            turned += turns_parameter(p, &p->step[i]);
+            assert_false(gathers(p, i, shared));
+        }
+        assert_int_equal(turned, 2 * 5);
+        graph_free(p->g);
+    }
+    spec_free(m);
+}
+
 /* == Recomputation ======================================================== */
 
 /* What the backward part reads of the forward part: rows are read only if they pass
@@ -359,6 +392,7 @@ int main(void) {
         cmocka_unit_test(a_read_of_all_has_all_as_operands),
         cmocka_unit_test(memory_is_reused),
         cmocka_unit_test(pieces_of_a_gradient_run_one_after_another),
+        cmocka_unit_test(columns_are_turned_once),
         cmocka_unit_test(cheap_rows_are_computed_again),
         cmocka_unit_test(graphs_found_wrong_are_right),
     };

@@ -110,14 +110,15 @@ static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
     v->out[v->nout++] = rows_add_operand(r, ref, n, add);
 }
 
-/* The step that adds this piece of a gradient: the one that computes it, or the
-** uniform step after the tasks that do. */
+/* The step that adds this piece of a gradient: the one that computes it, or the last uniform step
+** after the tasks that do. */
 static bool adds_here(const Rows *r, const Contribution *c) {
     int step = r->p->step_of[c->node->id];
     if (step == r->index) return true;
     const Buffer *b = r->p->buffer[c->node->id];
+    const Phase *phase = &r->p->phase[r->step->phase];
     return b && b->space == SPACE_CONSTANT && r->p->domain[c->node->id] == DOMAIN_GLOBAL
-        && r->p->step[step].phase == r->step->phase;
+        && r->p->step[step].phase == r->step->phase && r->index == phase->first + phase->count - 1;
 }
 
 /* Results: buffers, gradients of parameters. */
