@@ -16,18 +16,22 @@
 #include "gemm_tile.h"
 #include "scratch.h"
 
-/* Weight gradients: columns of A packed at once, as A is transposed, with each block of B.  Blocks
-** are wider where the second-level cache has room for them, 512 KiB, so that A is packed less
-** often. */
-enum { GROUP = 8 * MR, WEIGHT_BLOCK = LANES == 16 ? 2 * BLOCK : BLOCK };
+/* Weight gradients: columns of A packed at once, as A is transposed, just before the first block of
+** B that they are multiplied by; up to LEFT_ROWS of them stay packed for the other blocks of the
+** same steps.  Blocks are wider where the second-level cache has room for them, 512 KiB. */
+enum {
+    GROUP = 8 * MR,
+    LEFT_ROWS = (512 + GROUP - 1) / GROUP * GROUP,
+    WEIGHT_BLOCK = LANES == 16 ? 2 * BLOCK : BLOCK
+};
 /* Rows that packing them asks for in advance. */
 enum { LEFT_AHEAD = 8 };
 enum {
     BLOCK_FLOATS = WEIGHT_BLOCK / PANEL * (STEPS_MAX * PANEL + 16),
-    GROUP_FLOATS = GROUP * STEPS_MAX
+    LEFT_FLOATS = LEFT_ROWS * STEPS_MAX
 };
 
-int64_t k_gemm_scratch(void) { return (BLOCK_FLOATS + GROUP_FLOATS) * (int64_t)sizeof(float); }
+int64_t k_gemm_scratch(void) { return (BLOCK_FLOATS + LEFT_FLOATS) * (int64_t)sizeof(float); }
 
 /* Columns [j, j + columns) and steps [s, s + steps) of B: one block of at most 'most' columns, none
 ** without columns. */
@@ -145,43 +149,70 @@ INLINE void pack_left(int64_t rows, int64_t steps, StepRows from, int64_t first,
     }
 }
 
-/* dw[rows, columns] (+)= dy^T x over steps of one block; 'scratch' has x packed, and has room.
-** Meanwhile the next group of dy's columns arrives, in the end of the next block, and its x. */
+/* What becomes of dy's columns: they are packed for one block of x only, or stay packed, or are
+** since an earlier one. */
+typedef enum LeftStay { LEFT_LEAVES, LEFT_STAYS, LEFT_STAYED } LeftStay;
+
+/* dw[rows, columns] (+)= dy^T x over steps of one block, rows <= LEFT_ROWS; 'scratch' has x packed,
+** and room for dy's columns.  Meanwhile the next group of them arrives, in the end that of the next
+** block, and its x. */
 INLINE void weight_block(int64_t steps, StepRows dy, int64_t rows, int64_t columns, float *dw,
-                         int64_t lddw, int add, float *scratch, Ahead next_dy, Ahead next_x) {
+                         int64_t lddw, int add, LeftStay stay, float *scratch, Ahead next_dy,
+                         Ahead next_x) {
     float *group = scratch + BLOCK_FLOATS;
     Soon soon = { { nothing_ahead(), 0, 0, 0 },
                   asked_late(next_x, tiles_of(rows, columns), steps) };
-    for (int64_t i = 0; i < rows; i += GROUP) {
+    for (int64_t i = 0; i < rows; i += GROUP, group += stay ? GROUP * steps : 0) {
         int64_t here = min64(rows - i, GROUP), left = min64(rows - i - here, GROUP);
-        pack_left(here, steps, dy, i, group);
-        soon.left = asked_late(left && !dy.row ? rows_ahead(dy.at + i + here, dy.ld, steps, left)
-                                               : next_dy,
-                               tiles_of(here, columns), steps);
+        if (stay != LEFT_STAYED) pack_left(here, steps, dy, i, group);
+        Ahead soon_left = !left   ? next_dy
+            : stay == LEFT_STAYED ? packed_ahead(group + GROUP * steps, left * steps)
+            : dy.row              ? next_dy
+                                  : rows_ahead(dy.at + i + here, dy.ld, steps, left);
+        soon.left = asked_late(soon_left, tiles_of(here, columns), steps);
         multiply_packed(here, steps, group, scratch, dw + i * lddw, lddw, columns, add, &soon);
+    }
+}
+
+/* Blocks of columns over the same steps, then the next steps; at last none. */
+INLINE BlockPart block_after(BlockPart p, int64_t columns, int64_t steps) {
+    int64_t j = p.j + p.columns, s = p.s + p.steps;
+    return j < columns || s >= steps ? part_at(columns, steps, j, p.s, p.most)
+                                     : part_at(columns, steps, 0, s, p.most);
+}
+
+/* Some of dw's rows, LEFT_ROWS at most. */
+INLINE void weight_rows(int64_t n, int64_t rows, int64_t columns, const float *dy, int64_t lddy,
+                        const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
+                        float *scratch) {
+    for (BlockPart p = part_first(columns, n, WEIGHT_BLOCK), next; p.columns > 0; p = next) {
+        next = block_after(p, columns, n);
+        int64_t left = next.columns > 0 ? min64(rows, GROUP) : 0;
+        pack_rows(p.columns, p.steps, x + p.s * ldx + p.j, ldx, scratch, 0);
+        weight_block(p.steps, (StepRows){ dy + p.s * lddy, lddy, 0 }, rows, p.columns, dw + p.j,
+                     lddw, add || p.s > 0,
+                     p.j > 0                ? LEFT_STAYED
+                         : columns > p.most ? LEFT_STAYS
+                                            : LEFT_LEAVES,
+                     scratch,
+                     next.s == p.s ? packed_ahead(scratch + BLOCK_FLOATS, left * p.steps)
+                                   : rows_ahead(dy + next.s * lddy, lddy, next.steps, left),
+                     rows_ahead(x + next.s * ldx + next.j, ldx, next.steps, next.columns));
     }
 }
 
 void k_linear_weight(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1, const float *dy,
                      int64_t lddy, const float *x, int64_t ldx, float *dw, int64_t lddw, int add,
                      float *scratch) {
-    int64_t rows = m1 - m0, columns = k1 - k0;
-    dy += m0, x += k0, dw += m0 * lddw + k0;
-    for (BlockPart p = part_first(columns, n, WEIGHT_BLOCK), next; p.columns > 0; p = next) {
-        next = part_after(p, columns, n);
-        int64_t some = next.columns > 0 ? next.steps : 0;
-        pack_rows(p.columns, p.steps, x + p.s * ldx + p.j, ldx, scratch, 0);
-        weight_block(p.steps, (StepRows){ dy + p.s * lddy, lddy, 0 }, rows, p.columns, dw + p.j,
-                     lddw, add || p.s > 0, scratch,
-                     rows_ahead(dy + next.s * lddy, lddy, some, min64(rows, GROUP)),
-                     rows_ahead(x + next.s * ldx + next.j, ldx, some, next.columns));
-    }
+    for (int64_t m = m0; m < m1; m += LEFT_ROWS)
+        weight_rows(n, min64(m1 - m, LEFT_ROWS), k1 - k0, dy + m, lddy, x + k0, ldx,
+                    dw + m * lddw + k0, lddw, add, scratch);
 }
 
 void k_linear_weight_at(int64_t steps, int64_t rows, int64_t columns, const float *const *dy,
                         const float *const *x, float *dw, int64_t lddw, int add, float *scratch) {
     pack_steps(columns, steps, (StepRows){ 0, 0, x }, scratch, 0);
-    weight_block(steps, (StepRows){ 0, 0, dy }, rows, columns, dw, lddw, add, scratch,
+    weight_block(steps, (StepRows){ 0, 0, dy }, rows, columns, dw, lddw, add, LEFT_LEAVES, scratch,
                  nothing_ahead(), nothing_ahead());
 }
 #endif

@@ -232,6 +232,9 @@ static void products_are_right(void **state) {
         for (int i = 0; i < 20; i++)
             try_product((Kind)kind, 1 + draw_below(&d, 100), 1 + draw_below(&d, 300),
                         1 + draw_below(&d, 600), &d);
+        for (int i = 0; i < 2; i++) /* more than stays packed, in several blocks */
+            try_product((Kind)kind, 500 + draw_below(&d, 200), 500 + draw_below(&d, 100),
+                        257 + draw_below(&d, 60), &d);
     }
 }
 
