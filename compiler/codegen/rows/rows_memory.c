@@ -5,6 +5,7 @@
 
 enum {
     ASKS = 16,          /* lanes from which on rows of the next tile are asked for */
+    LONG_ROW = 128,     /* floats of each row of a matrix that is asked for with any lanes */
     FORESEEN = 4096 / 4 /* floats of rows of which the processor knows what comes next: a page */
 };
 
@@ -99,14 +100,21 @@ static V base_of(RowCode *c, int operand) {
     return c->pieces ? e_pointer_at(c->e, c->table, e_i64(c->e, operand)) : c->p[operand];
 }
 
+/* With fewer lanes only matrices per token, such as streams, are asked for: a loop passes through
+** several of their rows at once, which the processor does not follow; other rows it does. */
+static bool asks_for(const RowCode *c, const Operand *o) {
+    const Shape *s = o->node ? &o->node->shape : NULL;
+    if (o->stride >= 0 || o->ref.stride >= FORESEEN) return false;
+    return c->r->lanes >= ASKS || (s && s->rank == 2 && s->dim[0] > 1 && s->dim[1] >= LONG_ROW);
+}
+
 /* Asks for the same elements of the row a tile further on, which arrive in the second-level cache
 ** while this tile is computed: otherwise a loop over a tile's rows waits for memory, its results'
 ** too.  'floats' is how many the elements take. */
 static void ask_for_next_tile(RowCode *c, int operand, V row, int64_t step, int64_t floats) {
     Emit *e = c->e;
     const Operand *o = &c->r->operand[operand];
-    bool asks = c->mode == MODE_CHANNELS && c->r->lanes >= ASKS && c->lanes >= c->r->lanes
-        && step == 1 && o->stride < 0 && o->ref.stride < FORESEEN;
+    bool asks = c->mode == MODE_CHANNELS && c->lanes >= c->r->lanes && step == 1 && asks_for(c, o);
     for (int64_t i = 0; asks && i < floats; i += LINE)
         e_prefetch(e, e_at(e, row, e_i64(e, (int64_t)o->ref.stride * c->r->lanes + i)), 2);
 }
