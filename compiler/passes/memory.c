@@ -62,12 +62,12 @@ typedef struct Views {
 } Views;
 
 /* Step 'at' reads x.  Views that are not stored for an anchor or as a result are read through:
-** their operands must be there.  What is uniform and turned is stored, once for all tokens. */
+** their operands must be there.  A parameter that is turned in a step of its own is stored. */
 static void use_through(Plan *p, Views *views, const Node *x, int at) {
     node_list_push(p->g, &views->list, x);
     while (views->list.n) {
         x = plan_storage(views->list.node[--views->list.n]);
-        bool turned = x->op == OP_transpose && p->domain[x->id] == DOMAIN_UNIFORM;
+        bool turned = plan_turned(x) && p->domain[x->id] == DOMAIN_UNIFORM;
         bool through = op_info[x->op].class == VIEW && x->op != OP_concat && !turned
             && producer(p, x) != at && !p->buffer[x->id] && !has_no_place(p, x);
         if (!through) use(p, x, at);

@@ -8,6 +8,11 @@ const Node *plan_storage(const Node *n) {
     return n;
 }
 
+bool plan_turned(const Node *n) {
+    n = plan_storage(n);
+    return n->op == OP_transpose && plan_storage(n->in[0])->op == OP_param;
+}
+
 Buffer *plan_buffer(const Plan *p, const Node *n) { return p->buffer[plan_storage(n)->id]; }
 
 Pieces plan_pieces(const Plan *p, const char *param) {

@@ -107,6 +107,8 @@ typedef struct Plan {
 
 /* Drops the reshapes between a value and what is stored. */
 const Node *plan_storage(const Node *n);
+/* Whether n is a parameter whose axes change places, or a reshape of that. */
+bool plan_turned(const Node *n);
 /* The buffer a node's value is in (through reshapes), or NULL. */
 Buffer *plan_buffer(const Plan *p, const Node *n);
 /* Of the parameter of that name; none if it has no gradient. */

@@ -179,14 +179,8 @@ static bool is_kept_part(const Builder *b, int id) {
     return b->s->domain[id] == DOMAIN_GLOBAL && b->reads[id] > 1 && b->adds[id] >= 0;
 }
 
-/* Of a parameter whose axes change places: a uniform node that waits for no token. */
-static bool is_turned(const Node *n) {
-    const Node *x = plan_storage(n);
-    return x->op == OP_transpose && plan_storage(x->in[0])->op == OP_param;
-}
-
 static bool is_plain_uniform(const Builder *b, int id) {
-    return b->s->domain[id] == DOMAIN_UNIFORM && !is_turned(b->g->node[id]);
+    return b->s->domain[id] == DOMAIN_UNIFORM && !plan_turned(b->g->node[id]);
 }
 
 static void add_node(Builder *b, Step *s, int id) {
@@ -198,7 +192,7 @@ static void add_node(Builder *b, Step *s, int id) {
 static void add_turned(Builder *b, int first) {
     for (int i = first; i >= 0; i = b->next[i]) {
         const Node *x = b->g->node[i];
-        if (b->s->domain[i] != DOMAIN_UNIFORM || !is_turned(x)) continue;
+        if (b->s->domain[i] != DOMAIN_UNIFORM || !plan_turned(x)) continue;
         if (x->op == OP_transpose) {
             Step *s = add_step(b, STEP_UNIFORM, true, 0);
             s->node = graph_alloc(b->g, sizeof *s->node);

@@ -283,7 +283,7 @@ static bool has_columns(const Node *n) {
     enum { LONG = 16 };
     int last = n->shape.rank - 1;
     int64_t apart = 1;
-    if (n->op != OP_transpose || last < 1 || plan_storage(n->in[0])->op != OP_param) return false;
+    if (n->op != OP_transpose || last < 1 || !plan_turned(n)) return false;
     for (int i = n->attr->perm[last] + 1; i <= last; i++)
         apart *= n->in[0]->shape.dim[i];
     return apart > 1 && n->shape.dim[last] >= LONG;
