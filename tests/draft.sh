@@ -59,6 +59,22 @@ done
 # up to the end of both contexts
 same full near --temperature 0 >/dev/null
 same near full --temperature 0 >/dev/null
+# and beyond them
+for model in full near past some; do
+    for draft in full near past some; do
+        same $model $draft --slide --seed 5 --repeat-penalty 1.1 --max-tokens 100 --samples 2 \
+            --threads 1 >/dev/null
+    done
+    counts=$(same $model $model --slide --seed 4 --max-tokens 300)
+    # but for those that a full context takes back
+    [ $((${counts% *} * 10)) -ge $((${counts#* } * 9)) ] && [ "${counts#* }" -ge 150 ] \
+        || fail "$model slides with itself: $counts"
+done
+prompt=$(head -n 5 text)
+./full generate --weights full.safetensors --prompt "$prompt" --slide --seed 7 >want
+./full generate --weights full.safetensors --prompt "$prompt" --slide --seed 7 --draft near.so \
+    --draft-weights near.safetensors >found 2>/dev/null
+cmp -s want found || fail "a prompt beyond the context: another text"
 
 # a conversation, whose turns are read behind proposals that did not hold
 printf 'the cat\nthe dog\nthe mat\n' >turns

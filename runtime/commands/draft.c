@@ -185,7 +185,7 @@ static int propose(Draft *d, int64_t most, draft_draw_fn draw, void *user, Error
     if (!status) status = catch_up(&d->draft, d->ids, d->known, d->guesses, e);
     float *last = d->guesses + (read > 0 ? (read - 1) % STRATA_BACK : 0) * V;
     while (!status && d->count < most) {
-        int32_t id = draw(user, last, d->proposal, d->count, d->known + d->count);
+        int32_t id = draw(user, last, d->proposal, d->count);
         if (id < 0) break;
         d->proposal[d->count++] = id;
         if (d->count == most) break;

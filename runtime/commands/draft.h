@@ -12,10 +12,10 @@
 
 typedef struct Draft Draft;
 
-/* What is drawn of a model's logits for a position; -1: they are not finite. 'proposed' are tokens
-** of the sequence that the caller has not drawn himself. */
+/* What is drawn of a model's logits behind 'proposed', tokens of the sequence that the caller has
+** not drawn himself; -1: they are not finite. */
 typedef int32_t (*draft_draw_fn)(void *user, const float *logits, const int32_t *proposed,
-                                 int64_t count, int64_t position);
+                                 int64_t count);
 
 /* --draft and --draft-weights, for sequences of 's' in 'state'; 't' is what its tokens are ids of.
 ** *out stays NULL where the command line has no draft. */

@@ -152,12 +152,6 @@ static void tell_unknown(const Tokenizer *t, const Prompt *q) {
     note("note", tokenizer_unknown(words, t, "the prompt", q->unknown, q->count));
 }
 
-static int check_options(const Program *p, Error *e) {
-    if (slides(p) && option(p, OPTION_DRAFT)->given)
-        return error_set(e, STATUS_USAGE, "generate: expected --slide or --draft, found both");
-    return options_require(&p->options, OPTION_WEIGHTS, e);
-}
-
 int command_generate(const Program *p, Error *e) {
     Session s = { 0 };
     char about[ABOUT_WEIGHTS];
@@ -165,7 +159,7 @@ int command_generate(const Program *p, Error *e) {
     Prompt q = { 0 };
     int64_t count = 0;
     int status = program_causal(p, "generate", e);
-    if (!status) status = check_options(p, e);
+    if (!status) status = options_require(&p->options, OPTION_WEIGHTS, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights_about(p, &s, &t, about, e);
     if (!status) tell_weights(about);

@@ -44,6 +44,7 @@ void writing_close(TokenWriter *x) {
 
 static int empty_state(TokenWriter *x, Error *e) {
     x->held = 0;
+    if (x->draft) return draft_reset(x->draft, e);
     return session_check(x->s, x->s->api->state_init(x->s->ctx.at, x->state.at, x->s->m->context),
                          "state_init", e);
 }
@@ -52,17 +53,16 @@ int writing_reset(TokenWriter *x, Error *e) {
     x->position = 0;
     x->unread = -1;
     sampler_forget(&x->sampler);
-    return x->draft ? draft_reset(x->draft, e) : empty_state(x, e);
+    return empty_state(x, e);
 }
 
-/* The token for a position, behind others that the draft proposed: drawn as draw() will. */
-static int32_t guess(void *user, const float *logits, const int32_t *proposed, int64_t count,
-                     int64_t position) {
+/* The token behind others that the draft proposed: drawn as draw() will. */
+static int32_t guess(void *user, const float *logits, const int32_t *proposed, int64_t count) {
     TokenWriter *x = user;
     bool fresh[STRATA_BACK];
     for (int64_t i = 0; i < count; i++)
         fresh[i] = sampler_see(&x->sampler, proposed[i]);
-    int32_t id = sampler_next(&x->sampler, logits, position);
+    int32_t id = sampler_next(&x->sampler, logits, x->position + count);
     for (int64_t i = 0; i < count; i++)
         if (fresh[i]) sampler_unsee(&x->sampler, proposed[i]);
     return id;
@@ -70,6 +70,7 @@ static int32_t guess(void *user, const float *logits, const int32_t *proposed, i
 
 static int prefill(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
     Session *s = x->s;
+    if (x->draft) return draft_read(x->draft, ids, count, x->logits, e);
     int status = session_arena(s, count, true, e);
     return status ? status
                   : session_check(s,
@@ -103,9 +104,9 @@ static int decode(TokenWriter *x, int32_t id, Error *e) {
     void *states[1] = { x->state.at };
     int64_t gone = 0;
     x->position++;
-    if (x->draft) return draft_next(x->draft, id, guess, x, x->logits, e);
     if (x->ids) hold(x, &id, 1, &gone);
     if (gone) return slide(x, e);
+    if (x->draft) return draft_next(x->draft, id, guess, x, x->logits, e);
     return session_check(
         s, s->api->decode(s->ctx.at, s->weights.at, states, 1, s->arena.at, &id, x->logits),
         "decode", e);
@@ -121,7 +122,6 @@ int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
     x->position += count;
     x->last = 0;
     text_stops_reset(&x->stops);
-    if (x->draft) return draft_read(x->draft, ids, count, x->logits, e);
     if (x->ids) hold(x, ids, count, &gone);
     return gone ? slide(x, e) : prefill(x, ids, count, e);
 }

@@ -122,8 +122,6 @@ static void contexts_slide(void **state) {
     }
     program_run(&ran, model(24), &folder, text, "generate --weights w --slide --max-tokens 1");
     assert_int_equal(ran.status, 0);
-    run(24, 2, "generate --weights w --prompt a --slide --draft x.so --draft-weights x");
-    says("expected --slide or --draft, found both", ran.err);
 }
 
 int main(void) {
