@@ -84,10 +84,13 @@ typedef struct PassNote {
 typedef struct Report {
     Model *model;
     Planned planned;
-    bool training;
+    bool training, bf16; /* bf16: of --precision */
+    Small small;
     Work work[WORKS];
     Rates rates;
-    double seconds[WORKS]; /* that the rates allow a step, or a pass, of all the spec's tokens */
+    /* that the rates, of float32, allow a step or a pass of all the spec's tokens; 0: something
+    ** else is multiplied */
+    double seconds[WORKS];
     ReportMemory memory;
     int64_t trained, frozen; /* parameters that gradients train; tensors that are frozen */
     double sources_average;  /* of the reads before sublayers */

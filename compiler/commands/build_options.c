@@ -40,6 +40,14 @@ int cache_named(const OptionValue *v, bool bf16) {
     return v->given ? v->choice : bf16 ? KEPT_BF16 : KEPT_F32; /* in the order of the list */
 }
 
+int small_check(const char *command, const PassOptions *o, Error *e) {
+    if (!o->small || o->inference) return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "strata %s: --weights %s: expected --inference too, as small weights are not "
+                     "trained; found none",
+                     command, o->small == SMALL_Q4 ? "q4" : "q8");
+}
+
 int build_options(BuildOptions *b, const Options *o, Error *e) {
     const OptionValue *v = o->value;
     bool bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16");
@@ -64,14 +72,9 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
             .level = v[STRATA_OPTION_LEVEL].choice,
         },
     };
-    if (b->code.passes.small && !b->code.passes.inference)
-        return error_set(
-            e, STATUS_USAGE,
-            "strata build: --weights %s: expected --inference too, as small weights are not "
-            "trained; found none",
-            v[STRATA_OPTION_WEIGHTS_TYPE].text);
     const char *off = v[STRATA_OPTION_NO_PASS].text;
-    int status = off ? no_pass_parse("build", off, &b->code.passes.off, e) : STATUS_OK;
+    int status = small_check("build", &b->code.passes, e);
+    if (!status && off) status = no_pass_parse("build", off, &b->code.passes.off, e);
     if (!status) status = check_foreign(&b->code, e);
     return status ? status : spec_of(o, &b->spec, e);
 }

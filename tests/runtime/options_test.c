@@ -196,7 +196,7 @@ static void strata_mistakes(void **state) {
         { "build --emit dll", 2, "--emit: expected exe|obj|static|shared|ir|asm, found 'dll'" },
         { "inspect --memory=", 2, "--memory: expected small|fast|auto, found ''" },
         { "inspect --memory=tiny", 2, "--memory: expected small|fast|auto, found 'tiny'" },
-        { "inspect --precision bf16", 2, "'strata inspect --help' lists them" },
+        { "inspect --chunk 64", 2, "'strata inspect --help' lists them" },
         { "check --json", 2, "strata check: unknown option '--json'" },
         { "build --max-memory 100", 2, "expected a size from 1M to 1048576G, such as 500M" },
         { "build --max-memory 0G", 2, "--max-memory: expected a size from 1M to 1048576G" },

@@ -25,6 +25,7 @@ static void integer(Text *t, const char *name, int64_t value) {
 static void comma(Text *t) { text_bytes(t, ", ", 2); }
 
 static void facts(const Report *r, Text *t) {
+    static const char *const weights[] = { "f32", "q8", "q4" };
     const Model *m = r->model;
     char hash[17];
     string(t, "strata", STRATA_VERSION), comma(t);
@@ -35,6 +36,8 @@ static void facts(const Report *r, Text *t) {
     text_add(t, "\"options\": %s, ", m->options);
     string(t, "cpu", r->planned.code.cpu), comma(t);
     string(t, "products", r->planned.code.blas), comma(t);
+    string(t, "precision", r->bf16 ? "bf16" : "f32"), comma(t);
+    string(t, "weights", weights[r->small]), comma(t);
     string(t, "residual", m->mixer), comma(t);
     integer(t, "vocab", m->vocab), comma(t);
     integer(t, "context", m->context), comma(t);
@@ -68,6 +71,10 @@ static void work(const Report *r, Text *t) {
 /* Of all the spec's tokens. */
 static void predicted(const Report *r, Text *t) {
     int kind = r->training ? TRAINING : FORWARD;
+    if (r->seconds[kind] == 0) {
+        text_add(t, "\"predicted\": null");
+        return;
+    }
     text_add(t, "\"predicted\": {");
     pair(r, t, "seconds", r->seconds[FORWARD], r->seconds[TRAINING]), comma(t);
     number(t, "tokens_per_second", report_tokens(r->model) / r->seconds[kind]), comma(t);

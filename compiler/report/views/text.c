@@ -19,6 +19,12 @@ static const char *grouped(char to[32], int64_t n) {
     return to;
 }
 
+/* What is multiplied, where it is not float32. */
+static void operands(const Report *r, Text *t) {
+    static const char *const small[] = { "", ", weights q8", ", weights q4" };
+    text_add(t, "%s%s", r->bf16 ? ", bf16" : "", small[r->small]);
+}
+
 static void shape(const Report *r, Text *t) {
     const Model *m = r->model;
     char a[32];
@@ -26,8 +32,10 @@ static void shape(const Report *r, Text *t) {
              "model        %s, from %s: %" PRId64 " layers, %" PRId64 " sublayers, width %" PRId64
              ", residual %s\n",
              m->name, m->file, m->layers, m->sublayers, m->dim, m->mixer);
-    text_add(t, "             vocabulary %" PRId64 ", context %" PRId64 ", batch %" PRId64 "\n",
+    text_add(t, "             vocabulary %" PRId64 ", context %" PRId64 ", batch %" PRId64,
              m->vocab, m->context, m->train.batch);
+    operands(r, t);
+    text_add(t, "\n");
     if (m->noption) {
         text_add(t, "options\n");
         spec_options_text(m, t);
@@ -53,6 +61,7 @@ static void time(const Report *r, Text *t) {
     double tokens = report_tokens(r->model);
     text_add(t, "  %-11s%14s of products would take as long as the arithmetic of row kernels\n",
              "row kernels", human_flops(a, 2 * r->work[kind].operations));
+    if (r->seconds[kind] == 0) return;
     text_add(t, "predicted    %.4g ms a %s of %.0f tokens, %.0f tokens/s, on %d thread%s",
              1e3 * r->seconds[kind], r->training ? "step" : "pass", tokens,
              tokens / r->seconds[kind], rates->threads, rates->threads == 1 ? "" : "s");
@@ -163,8 +172,10 @@ static void cost_line(const Report *r, Text *t, const char *name, const Work wor
 }
 
 void report_cost_text(const Report *r, Text *t) {
-    text_add(t, "Per token, at %" PRId64 " tokens of context, batch %" PRId64 ", on %s\n\n",
+    text_add(t, "Per token, at %" PRId64 " tokens of context, batch %" PRId64 ", on %s",
              r->model->context, r->model->train.batch, r->planned.code.cpu);
+    operands(r, t);
+    text_add(t, "\n\n");
     text_add(t, "%-12s%6s %9s %7s %11s %7s", "forward", "calls", "FLOPs", "", "bytes", "");
     text_add(t, r->training ? "  %6s %9s %7s %11s %7s  (training)\n" : "\n", "calls", "FLOPs", "",
              "bytes", "");
