@@ -165,7 +165,7 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
     ModelInfo info = model_info(r->model);
     PassObserver observer = { pass_notes_see, r };
     r->training = !o->passes.inference;
-    r->bf16 = o->passes.bf16, r->small = o->passes.small;
+    r->bf16 = o->passes.bf16;
     r->wanted = o->after;
     CodegenOptions options = { .cpu = o->cpu,
                                .passes = o->passes,
@@ -179,7 +179,7 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
         return error_memory(e, "strata inspect",
                             (size_t)r->planned.code.nkernel * sizeof *r->kernel);
     count_memory(r);
-    if (!r->bf16 && !r->small) predict(r, o->rates);
+    if (!r->bf16 && !r->planned.code.model.small) predict(r, o->rates);
     count_trained(r);
     count_reads(r);
     r->traffic = report_traffic(r);

@@ -85,7 +85,6 @@ typedef struct Report {
     Model *model;
     Planned planned;
     bool training, bf16; /* bf16: of --precision */
-    Small small;
     Work work[WORKS];
     Rates rates;
     /* that the rates, of float32, allow a step or a pass of all the spec's tokens; 0: something

@@ -36,21 +36,22 @@ Multiply multiply_named(const char *name) {
     return (Multiply)i;
 }
 
-int cache_named(const OptionValue *v, bool bf16) {
-    return v->given ? v->choice : bf16 ? KEPT_BF16 : KEPT_F32; /* in the order of the list */
-}
-
-int small_check(const char *command, const PassOptions *o, Error *e) {
-    if (!o->small || o->inference) return STATUS_OK;
+int operands_of(PassOptions *to, const char *command, const Options *o, Error *e) {
+    const OptionValue *cache = option_of(o, STRATA_OPTION_CACHE);
+    const char *small = option_of(o, STRATA_OPTION_WEIGHTS_TYPE)->text;
+    /* choices are in the order of the lists */
+    to->bf16 = option_of(o, STRATA_OPTION_PRECISION)->choice == 1;
+    to->small = (Small)option_of(o, STRATA_OPTION_WEIGHTS_TYPE)->choice;
+    to->cache = cache->given ? cache->choice : to->bf16 ? KEPT_BF16 : KEPT_F32;
+    if (!to->small || to->inference) return STATUS_OK;
     return error_set(e, STATUS_USAGE,
                      "strata %s: --weights %s: expected --inference too, as small weights are not "
                      "trained; found none",
-                     command, o->small == SMALL_Q4 ? "q4" : "q8");
+                     command, small);
 }
 
 int build_options(BuildOptions *b, const Options *o, Error *e) {
     const OptionValue *v = o->value;
-    bool bf16 = !strcmp(v[STRATA_OPTION_PRECISION].text, "bf16");
     *b = (BuildOptions){
         .output = v[STRATA_OPTION_OUTPUT].text,
         .depfile = v[STRATA_OPTION_DEPFILE].text,
@@ -63,9 +64,6 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
             .prefix = v[STRATA_OPTION_PREFIX].text,
             .passes.inference = v[STRATA_OPTION_NO_TRAINING].given,
             .passes.check = v[STRATA_OPTION_CHECK].given,
-            .passes.bf16 = bf16,
-            .passes.cache = cache_named(&v[STRATA_OPTION_CACHE], bf16),
-            .passes.small = (Small)v[STRATA_OPTION_WEIGHTS_TYPE].choice, /* the same */
             .passes.keep = keep_called(v[STRATA_OPTION_KEEP].text),
             .passes.two_phase = two_phase_named(v[STRATA_OPTION_TWO_PHASE].text),
             .chunk = atoi(v[STRATA_OPTION_CHUNK].text), /* auto: 0 */
@@ -73,7 +71,7 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
         },
     };
     const char *off = v[STRATA_OPTION_NO_PASS].text;
-    int status = small_check("build", &b->code.passes, e);
+    int status = operands_of(&b->code.passes, "build", o, e);
     if (!status && off) status = no_pass_parse("build", off, &b->code.passes.off, e);
     if (!status) status = check_foreign(&b->code, e);
     return status ? status : spec_of(o, &b->spec, e);

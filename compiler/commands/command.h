@@ -42,10 +42,8 @@ void show_line(FILE *f, const char *before, const char *text, const char *after)
 
 /* The value of --memory. */
 Keep keep_called(const char *name);
-/* KEPT_.., what --cache says, or the default: what products take. */
-int cache_named(const OptionValue *v, bool bf16);
-/* Small weights are of programs that do not train. */
-int small_check(const char *command, const PassOptions *o, Error *e);
+/* What --precision, --weights and --cache say; small weights are of programs that do not train. */
+int operands_of(PassOptions *to, const char *command, const Options *o, Error *e);
 
 /* pass_options.c: the value of --no-pass, passes with commas, and of --graph=after:PASS */
 int no_pass_parse(const char *command, const char *value, unsigned *off, Error *e);

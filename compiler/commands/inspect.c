@@ -132,7 +132,6 @@ static int take(InspectOptions *to, const Options *o, Error *e) {
     const char *lengths = option_of(o, STRATA_OPTION_LENGTHS)->text;
     const char *keep = option_of(o, STRATA_OPTION_MEMORY)->text;
     const char *off = option_of(o, STRATA_OPTION_NO_PASS)->text;
-    bool bf16 = !strcmp(option_of(o, STRATA_OPTION_PRECISION)->text, "bf16");
     *to = (InspectOptions){
         .json = option_of(o, STRATA_OPTION_JSON_VIEW)->given,
         .output = option_of(o, STRATA_OPTION_VIEW_FILE)->text,
@@ -141,16 +140,13 @@ static int take(InspectOptions *to, const Options *o, Error *e) {
             .cpu = option_of(o, STRATA_OPTION_OTHER_CPU)->text,
             .passes = {
                 .inference = option_of(o, STRATA_OPTION_UNTRAINED)->given,
-                .bf16 = bf16,
-                .small = (Small)option_of(o, STRATA_OPTION_WEIGHTS_TYPE)->choice,
-                .cache = cache_named(option_of(o, STRATA_OPTION_CACHE), bf16),
                 .two_phase = two_phase_named(option_of(o, STRATA_OPTION_PLANNED_TWO_PHASE)->text),
                 .keep = keep ? keep_called(keep) : KEEP_AUTO,
             },
         },
     };
     int status = find_view(to, o, e);
-    if (!status) status = small_check("inspect", &to->report.passes, e);
+    if (!status) status = operands_of(&to->report.passes, "inspect", o, e);
     if (!status && off) status = no_pass_parse("inspect", off, &to->report.passes.off, e);
     if (!status && shares) status = set_shares(&to->report.asked, shares, e);
     if (!status && lengths) status = set_lengths(&to->report.asked, lengths, e);

@@ -24,8 +24,10 @@ static void integer(Text *t, const char *name, int64_t value) {
 
 static void comma(Text *t) { text_bytes(t, ", ", 2); }
 
+/* By strata_tensor.type. */
+static const char *const types[] = { "f32", "bf16", "q8", "q4" };
+
 static void facts(const Report *r, Text *t) {
-    static const char *const weights[] = { "f32", "q8", "q4" };
     const Model *m = r->model;
     char hash[17];
     string(t, "strata", STRATA_VERSION), comma(t);
@@ -37,7 +39,7 @@ static void facts(const Report *r, Text *t) {
     string(t, "cpu", r->planned.code.cpu), comma(t);
     string(t, "products", r->planned.code.blas), comma(t);
     string(t, "precision", r->bf16 ? "bf16" : "f32"), comma(t);
-    string(t, "weights", weights[r->small]), comma(t);
+    string(t, "weights", types[r->planned.code.model.small]), comma(t);
     string(t, "residual", m->mixer), comma(t);
     integer(t, "vocab", m->vocab), comma(t);
     integer(t, "context", m->context), comma(t);
@@ -102,8 +104,7 @@ static void memory(const Report *r, Text *t) {
     integer(t, "state_per_token", m->state_per_token), comma(t);
     integer(t, "state_constant", m->state_constant), comma(t);
     integer(t, "state_carried", m->state_carried), comma(t);
-    static const char *const cache[] = { "f32", "bf16", "q8" };
-    string(t, "cache", cache[r->planned.code.model.cache]);
+    string(t, "cache", types[r->planned.code.model.cache]);
     text_add(t, "}");
 }
 

@@ -21,8 +21,11 @@ static const char *grouped(char to[32], int64_t n) {
 
 /* What is multiplied, where it is not float32. */
 static void operands(const Report *r, Text *t) {
-    static const char *const small[] = { "", ", weights q8", ", weights q4" };
-    text_add(t, "%s%s", r->bf16 ? ", bf16" : "", small[r->small]);
+    int32_t small = r->planned.code.model.small;
+    text_add(t, "%s%s", r->bf16 ? ", bf16" : "",
+             small == STRATA_Q4 ? ", weights q4"
+                 : small        ? ", weights q8"
+                                : "");
 }
 
 static void shape(const Report *r, Text *t) {
