@@ -79,6 +79,33 @@ sed -i '1i -- one line more' small.lua
 build want/got --no-kernel-cache
 same 'lines that moved, which no kernel is of'
 [ "$(number)" = "$all" ] || fail "expected no new kernel for lines that no kernel comes from"
+# Numbers of a formula are no part of its code, be they equal to others of another line or not.
+norms() {    # norms EPS SCALE: a model's eps, and numbers of a mixer whose own eps is 1e-6
+    cat <<END
+local own = mixer {
+  open = function(m, e) return { h = e } end,
+  read = function(m, s, site)
+    return s.h * rsqrt(mean(s.h * s.h * s.h * s.h, 1) + 1e-6)
+  end,
+  write = function(m, s, site, out) return { h = $2 ^ site.index * s.h + out } end,
+  close = function(m, s) return s.h end,
+}
+return model { name = "own", vocab = 16, context = 8, dim = 8, norm = rmsnorm { eps = $1 },
+  residual = own {}, layers = times(3, layer { mlp { hidden = 8, activation = "relu" } }) }
+END
+}
+norms 1e-6 0.9 >small.lua
+build got
+all=$(number)
+for numbers in '1e-5 0.9' '1e-3 0.9' '1e-6 0.7' '1e-5 1.1'; do
+    norms $numbers >small.lua
+    build want/got --no-kernel-cache
+    same "numbers $numbers"
+    [ "$(number)" = "$all" ] || fail "expected no new kernel for the numbers $numbers"
+done
+norms 1e-6 1 >small.lua
+build got
+[ "$(number)" -gt "$all" ] || fail "expected new kernels where a factor is 1"
 cat >small.lua <<'END'
 local own = mixer {
   open = function(m, e) return { h = e } end,

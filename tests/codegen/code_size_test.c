@@ -54,8 +54,9 @@ static Sizes compiled_sizes(void **state, const char *residual, int dim, int lay
 
 static void twice_the_layers_are_the_same_code(void **state) {
     static const char *const residual[] = { "standard {}", "attnres { blocks = 2 }",
-                                            "haares { blocks = 2 }" };
-    for (int i = 0; i < 3; i++) {
+                                            "haares { blocks = 2 }",
+                                            "depth_scaled {}" /* a factor for each layer */ };
+    for (size_t i = 0; i < sizeof residual / sizeof *residual; i++) {
         /* so many that no table is short enough for LLVM (1024 elements) to fold comparisons of
         ** what it holds */
         Sizes one = compiled_sizes(state, residual[i], 48, 24),

@@ -62,6 +62,11 @@ V e_pointer_at(Emit *e, V table, V index) {
 
 V e_number(Emit *e, V pointer) { return LLVMBuildPtrToInt(e->b, pointer, e->i64, ""); }
 
+V e_number_f32(Emit *e, V pointer) {
+    V bits = LLVMBuildPtrToInt(e->b, pointer, e->i32, "");
+    return LLVMBuildBitCast(e->b, bits, e->f32, "");
+}
+
 V e_load(Emit *e, V address, int lanes) {
     LLVMTypeRef type = lanes == 1 ? e->f32 : LLVMVectorType(e->f32, (unsigned)lanes);
     V x = LLVMBuildLoad2(e->b, type, address, "");

@@ -69,6 +69,7 @@ V e_at(Emit *e, V base, V index);
 V e_pointer(Emit *e, V table, int64_t index); /* ((float **)table)[index] */
 V e_pointer_at(Emit *e, V table, V index);    /* the same of a table that stays as it is */
 V e_number(Emit *e, V pointer);               /* the number that stands where a pointer could */
+V e_number_f32(Emit *e, V pointer);           /* the float whose bits do */
 V e_load(Emit *e, V address, int lanes);      /* lanes 1: a scalar */
 void e_store(Emit *e, V address, V value);
 V e_at_bf16(Emit *e, V base, V index);          /* base + index bfloat16s */

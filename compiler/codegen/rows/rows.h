@@ -41,9 +41,12 @@ typedef struct RowWants {
     int64_t widest;    /* elements of the largest pointwise one */
 } RowWants;
 
+enum { ROWS_READS = 3 }; /* operands of what is pointwise, at most */
+
 /* What the kernel knows of a node. */
 typedef struct RowValue {
     const Node *n;
+    int rank;    /* among those that are no fill */
     bool here;   /* computed by this kernel */
     bool stored; /* a statement of its own, not part of its users' */
     bool memory; /* read again outside its group: kept in scratch */
@@ -70,8 +73,9 @@ typedef struct RowValue {
     int64_t work;         /* of an iteration: where what it works on begins */
     int64_t scratch_each, scratch_square; /* and as many more for each of Rows.count, its square */
     int statement;
-    int first;  /* of a slice: the operand that holds where it begins; -1: the node says it */
-    int series; /* of a stack that is not computed but read: its number; -1 */
+    int first; /* of a slice: the operand that holds where it begins; -1: the node says it */
+    int number[ROWS_READS]; /* of what is pointwise: operands that hold fills it reads; -1: none */
+    int series;             /* of a stack that is not computed but read: its number; -1 */
 } RowValue;
 
 /* A long stack whose pieces lie in memory as rows of their own: they are found by number, the
@@ -82,6 +86,16 @@ typedef struct RowSeries {
     const Node **late; /* pieces that this kernel computes before it reads the series */
     int nlate;
 } RowSeries;
+
+/* What a fill says, for those who read it on one line of the spec. */
+typedef struct RowNumber {
+    const Node *fill;
+    Loc line;
+    int operand;
+} RowNumber;
+
+/* Numbers of a kernel that come with its operands; more stay in its code. */
+enum { ROWS_NUMBERS = 64 };
 
 typedef enum StatementKind { ELEMENT, REDUCE_LAST, PARTIAL, ITERATED } StatementKind;
 
@@ -130,7 +144,9 @@ typedef struct Rows {
     RowsShared shared;
     int *slot; /* by node id: index in value, valid if that value is the node's */
     RowValue *value;
-    int nvalue;
+    int nvalue, nranked;
+    RowNumber *number;
+    int nnumber;
     Operand *operand;
     int noperand;
     int nfixed;    /* operands before those of series */

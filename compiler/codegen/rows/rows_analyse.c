@@ -21,10 +21,15 @@ int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add) {
     return r->noperand++;
 }
 
+int rows_add_number(Rows *r, int64_t number) {
+    return rows_add_operand(r, (Ref){ AREA_NONE, 0, number }, NULL, false);
+}
+
 static RowValue *new_value(Rows *r, const Node *n, bool here) {
     r->slot[n->id] = r->nvalue;
     RowValue *v = &r->value[r->nvalue++];
     *v = (RowValue){ .n = n,
+                     .rank = n->op == OP_fill ? -1 : r->nranked++,
                      .here = here,
                      .weight = here && rows_is_weight(n),
                      .operand = -1,
@@ -32,6 +37,7 @@ static RowValue *new_value(Rows *r, const Node *n, bool here) {
                      .scratch = -1,
                      .first = -1,
                      .series = -1 };
+    rows_find_numbers(r, v);
     return v;
 }
 

@@ -20,6 +20,10 @@ bool rows_is_weight(const Node *n); /* an exponential that is a weight of a soft
 
 /* rows_analyse.c */
 int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add);
+int rows_add_number(Rows *r, int64_t number); /* an operand that is the number itself */
+
+/* rows_numbers.c */
+void rows_find_numbers(Rows *r, RowValue *v); /* v->number */
 
 /* rows_series.c */
 /* An operand of such a shape is the same to who reads a slice of its first axis, however long it is

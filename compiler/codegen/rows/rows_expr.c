@@ -80,6 +80,8 @@ static bool inlined(const RowCode *c, const Node *n, Op op) {
 }
 
 static V operand(RowCode *c, const Node *n, int i, At at) {
+    int number = rows_value(c->r, n)->number[i];
+    if (number >= 0) return e_number_f32(c->e, c->p[number]);
     return expr_eval(c, n->in[i], index_project(c, &n->shape, &n->in[i]->shape, at));
 }
 

@@ -10,7 +10,7 @@
 #include "table.h"
 
 /* Before a word that means something else than a number would in its place. */
-enum { IDLE = -1, NEAR_SERIES = -2, OPERAND = -3, SERIES = -4 };
+enum { IDLE = -1, NEAR_SERIES = -2, OPERAND = -3, SERIES = -4, FILL = -5 };
 
 static void add(RowsIdentity *to, int64_t word) {
     if (to->n == to->most) {
@@ -29,7 +29,7 @@ static void add_double(RowsIdentity *to, double value) {
 /* Of a value that comes from memory it does not matter what made it, only how it is read. */
 static Op op_read(const RowValue *v) {
     int class = class_of(v->n);
-    return v->here || v->n->op == OP_fill || class == WAVE || class == VIEW ? v->n->op : OP_param;
+    return v->here || class == WAVE || class == VIEW ? v->n->op : OP_param;
 }
 
 /* Those that go with a series are the same wherever they are as near to it. */
@@ -64,8 +64,18 @@ static void add_attributes(RowsIdentity *to, const Rows *r, const RowValue *v) {
         add(to, a->perm[i]);
 }
 
+/* Whether two readers share a fill does not matter: each says what it is. */
+static void add_read(RowsIdentity *to, const Rows *r, const Node *n, int number) {
+    const RowValue *v = rows_value(r, n);
+    if (number >= 0) add(to, OPERAND), add(to, number);
+    else if (n->op == OP_fill) add(to, FILL), add_double(to, n->attr->value);
+    else add(to, v->rank);
+    if (n->op == OP_fill) add_shape(to, r, v);
+}
+
 static void add_value(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Node *n = v->n;
+    if (n->op == OP_fill) return;
     if (v->idle) {
         add(to, IDLE);
         return;
@@ -75,10 +85,10 @@ static void add_value(RowsIdentity *to, const Rows *r, const RowValue *v) {
         v->stored + 2 * v->memory + 4 * v->apart
             + 8 * v->weight); /* they can hang on how long a list is */
     add_shape(to, r, v);
-    if (v->here || n->op == OP_fill) add_attributes(to, r, v);
+    if (v->here) add_attributes(to, r, v);
     add(to, v->here ? node_reads(n) : 0);
     for (int i = 0; v->here && i < node_reads(n); i++)
-        add(to, r->slot[n->in[i]->id]);
+        add_read(to, r, n->in[i], i < ROWS_READS ? v->number[i] : -1);
     if (v->series >= 0) {
         add(to, SERIES);
         add(to, v->series);
@@ -104,7 +114,7 @@ static void add_operand(RowsIdentity *to, const Operand *o) {
 RowsIdentity rows_identity(const Rows *r) {
     RowsIdentity id = { 0 };
     add(&id, 2 * (int64_t)r->step->kind + r->p->g->short_rows);
-    add(&id, r->nvalue);
+    add(&id, r->nranked);
     for (int i = 0; i < r->nvalue; i++)
         add_value(&id, r, &r->value[i]);
     add(&id, r->nfixed);
@@ -113,7 +123,7 @@ RowsIdentity rows_identity(const Rows *r) {
     for (int i = 0; i < r->nseries; i++)
         add_operand(&id, &r->operand[r->series[i].first]);
     for (int i = 0; i < r->step->n; i++)
-        if (class_of(r->step->node[i]) == TOKENSUM) add(&id, r->slot[r->step->node[i]->in[0]->id]);
+        if (class_of(r->step->node[i]) == TOKENSUM) add_read(&id, r, r->step->node[i]->in[0], -1);
     id.hash = HASH_START;
     for (int i = 0; i < id.n; i++)
         id.hash = hash_word(id.hash, (uint64_t)id.word[i]);

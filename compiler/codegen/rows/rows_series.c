@@ -88,14 +88,10 @@ static bool is_long(const Rows *r, const Operand *o) {
     return rows_counted(r, &n->shape) || (n->shape.rank > 1 && n->shape.dim[0] > ROWS_UNROLL);
 }
 
-static int add_number(Rows *r, int64_t value) {
-    return rows_add_operand(r, (Ref){ AREA_NONE, 0, value }, NULL, false);
-}
-
 static void add_strides(Rows *r) {
     for (int i = 0, n = r->noperand; i < n; i++) {
         if (!is_long(r, &r->operand[i])) continue;
-        int at = add_number(r, r->operand[i].ref.stride);
+        int at = rows_add_number(r, r->operand[i].ref.stride);
         r->operand[i].stride = at;
     }
 }
@@ -107,7 +103,7 @@ static void add_firsts(Rows *r) {
         if (v->n->op != OP_slice || !v->here || v->n->attr->axis) continue;
         const RowValue *x = rows_value(r, v->n->in[0]);
         const Shape *s = &x->n->shape;
-        if (!x->here && rows_cut_anywhere(s)) v->first = add_number(r, v->n->attr->first);
+        if (!x->here && rows_cut_anywhere(s)) v->first = rows_add_number(r, v->n->attr->first);
     }
 }
 
@@ -130,7 +126,7 @@ void rows_find_count(Rows *r) {
     if (r->p->guarded) return;
     r->count = list_length(r);
     if (!is_any_length(r)) r->count = 0;
-    if (r->count) r->count_at = add_number(r, r->count);
+    if (r->count) r->count_at = rows_add_number(r, r->count);
     add_strides(r);
     add_firsts(r);
 }

@@ -7,7 +7,7 @@
 **
 ** a is what is read from memory, v what is computed; an arrow says what is written.
 ** Numbers begin anew in every kernel, so kernels that are equal have equal lines.
-** Kernels that share code are listed once: with the operands of the first call.
+** Kernels that share code are listed once: with the operands and numbers of the first call.
 */
 #include "views.h"
 #include "fatal.h"
