@@ -184,9 +184,9 @@ static void at_gate(ProbeBuilder *p, int index, const Node *n) {
     char where[256];
     Node *x = p->copy.map[n->id], *ones = op_full(p->g, &x->shape, 1),
          *part[2] = { mean_product(x, ones), mean_product(x, x) };
-    const char *file = n->loc.origin ? n->loc.origin : n->loc.file ? n->loc.file : "";
-    snprintf(where, sizeof where, "%.80s %.150s:%d", n->site ? n->site : "", file,
-             n->loc.origin ? n->loc.origin_line : n->loc.line);
+    Loc at = loc_innermost(n->loc);
+    snprintf(where, sizeof where, "%.80s %.150s:%d", n->site ? n->site : "", at.file ? at.file : "",
+             at.line);
     report(p, RESULT_GATE, index, where, op_concat(p->g, 2, part, 0));
 }
 

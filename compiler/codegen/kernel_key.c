@@ -5,14 +5,13 @@
 #include "kernel_objects.h"
 
 #include "hash.h"
-#include "lines.h"
 
 #include <string.h>
 
 static void add_text(Sha256 *h, const char *text) { sha256_add(h, text, strlen(text) + 1); }
 
 static void add_line(Sha256 *h, Loc loc) {
-    Loc at = lines_innermost(loc);
+    Loc at = loc_innermost(loc);
     const int64_t line = at.line;
     add_text(h, at.file ? at.file : "");
     sha256_add(h, &line, sizeof line);

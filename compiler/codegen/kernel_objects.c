@@ -107,7 +107,7 @@ static bool put(KernelObjects *k, KernelModule *w) {
 
 static KernelModule *write_module(KernelObjects *k, const Rows *r, bool plain) {
     KernelModule *w = checked_new(1, sizeof *w);
-    Loc loc = lines_innermost(r->step->n ? r->step->node[0]->loc : (Loc){ 0 });
+    Loc loc = loc_innermost(r->step->n ? r->step->node[0]->loc : (Loc){ 0 });
     Module *m = &w->module;
     if (!module_open(m, PART_KERNEL, k->level, k->o, loc.file ? loc.file : "spec", &k->error))
         bug(NULL, "there is no target for a kernel: %s", k->error.text);

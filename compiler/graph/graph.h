@@ -70,6 +70,10 @@ typedef struct Loc {
     int origin_line;
 } Loc;
 
+static inline Loc loc_innermost(Loc loc) {
+    return loc.origin ? (Loc){ .file = loc.origin, .line = loc.origin_line } : loc;
+}
+
 typedef struct Shape {
     Lead lead;
     Type type;

@@ -64,12 +64,8 @@ Lines *lines_open(Emit *e, const char *spec) {
     return l;
 }
 
-Loc lines_innermost(Loc loc) {
-    return loc.origin ? (Loc){ .file = loc.origin, .line = loc.origin_line } : loc;
-}
-
 void lines_function(Lines *l, const char *name, Loc loc) {
-    Loc at = lines_innermost(loc);
+    Loc at = loc_innermost(loc);
     LLVMMetadataRef in = find_file(l, at.file ? at.file : l->file[0].name)->file;
     l->function = LLVMDIBuilderCreateFunction(l->di, in, name, strlen(name), name, strlen(name), in,
                                               (unsigned)at.line, l->type, 1, 1, (unsigned)at.line,
@@ -82,7 +78,7 @@ void lines_function(Lines *l, const char *name, Loc loc) {
 
 LLVMMetadataRef lines_set(Lines *l, Loc loc) {
     LLVMMetadataRef before = LLVMGetCurrentDebugLocation2(l->e->b);
-    Loc at = lines_innermost(loc);
+    Loc at = loc_innermost(loc);
     if (!at.file || at.line < 1) return before;
     File *f = find_file(l, at.file);
     if (!f->block) f->block = LLVMDIBuilderCreateLexicalBlockFile(l->di, l->function, f->file, 0);

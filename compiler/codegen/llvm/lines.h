@@ -20,7 +20,5 @@ void lines_back(Lines *l, LLVMMetadataRef before);
 /* Instructions from here on are nobody's. */
 void lines_none(Lines *l);
 void lines_close(Lines *l);
-/* Of a line and the one that it was called from, the innermost. */
-Loc lines_innermost(Loc loc);
 
 #endif

@@ -94,9 +94,6 @@ typedef struct RowNumber {
     int operand;
 } RowNumber;
 
-/* Numbers of a kernel that come with its operands; more stay in its code. */
-enum { ROWS_NUMBERS = 64 };
-
 typedef enum StatementKind { ELEMENT, REDUCE_LAST, PARTIAL, ITERATED } StatementKind;
 
 typedef struct Statement {

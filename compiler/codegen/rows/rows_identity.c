@@ -67,10 +67,13 @@ static void add_attributes(RowsIdentity *to, const Rows *r, const RowValue *v) {
 /* Whether two readers share a fill does not matter: each says what it is. */
 static void add_read(RowsIdentity *to, const Rows *r, const Node *n, int number) {
     const RowValue *v = rows_value(r, n);
+    if (n->op != OP_fill) {
+        add(to, v->rank);
+        return;
+    }
     if (number >= 0) add(to, OPERAND), add(to, number);
-    else if (n->op == OP_fill) add(to, FILL), add_double(to, n->attr->value);
-    else add(to, v->rank);
-    if (n->op == OP_fill) add_shape(to, r, v);
+    else add(to, FILL), add_double(to, n->attr->value);
+    add_shape(to, r, v);
 }
 
 static void add_value(RowsIdentity *to, const Rows *r, const RowValue *v) {

@@ -9,10 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lines.h"
-
-/* Halves and integers belong to a formula, and LLVM makes less of them than of what it does not
-** know. */
+/* Halves and integers belong to a formula, and LLVM simplifies what is computed with them. */
 static bool in_code(double value) { return !isfinite(value) || 2 * value == rint(2 * value); }
 
 /* The factor of a mean goes with the shape of what it is of. */
@@ -24,9 +21,11 @@ static bool is_mean(const Node *n, double value) {
     return false;
 }
 
+enum { NUMBERS = 64 }; /* of a kernel; more stay in its code */
+
 static int new_number(Rows *r, const Node *fill, Loc line) {
-    if (r->nnumber == ROWS_NUMBERS) return -1;
-    if (!r->number) r->number = graph_alloc(r->p->g, ROWS_NUMBERS * sizeof *r->number);
+    if (r->nnumber == NUMBERS) return -1;
+    if (!r->number) r->number = graph_alloc(r->p->g, NUMBERS * sizeof *r->number);
     const float value = (float)fill->attr->value;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -55,6 +54,6 @@ void rows_find_numbers(Rows *r, RowValue *v) {
         const Node *x = n->in[i];
         double value = x->op == OP_fill ? x->attr->value : 0;
         if (!in_code(value) && !is_mean(n, value))
-            v->number[i] = number_of(r, x, lines_innermost(n->loc));
+            v->number[i] = number_of(r, x, loc_innermost(n->loc));
     }
 }

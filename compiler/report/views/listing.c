@@ -56,9 +56,8 @@ static void end_line(Listing *l, size_t from, const Node *n) {
 
 /* In the lines themselves the user's line; apart from them the innermost, as in line tables. */
 static void add_place(Listing *l, const Node *n) {
-    const Loc *at = &n->loc;
-    if (l->places && at->origin) text_add(l->places, "%s:%d", at->origin, at->origin_line);
-    else if (at->file) text_add(l->places ? l->places : l->t, "%s:%d", at->file, at->line);
+    Loc at = l->places ? loc_innermost(n->loc) : n->loc;
+    if (at.file) text_add(l->places ? l->places : l->t, "%s:%d", at.file, at.line);
 }
 
 static void next_line(Listing *l) {
