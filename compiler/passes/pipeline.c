@@ -63,9 +63,7 @@ typedef struct PassRun {
     Plan *plan;        /* of g, once there is one */
 } PassRun;
 
-static void run_two_phase(PassRun *r) {
-    r->g = pass_two_phase(r->g, r->o->two_phase, !r->o->inference);
-}
+static void run_two_phase(PassRun *r) { r->g = pass_two_phase(r->g, r->o->two_phase); }
 
 static void run_outputs(PassRun *r) { r->g = graph_extract(r->from, r->outputs); }
 

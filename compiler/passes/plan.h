@@ -126,8 +126,8 @@ static inline bool plan_listed(const Node *n) {
 
 /* The passes; passes.def says in which order they run.  Those that return a graph free the one
 ** they got. */
-/* two_phase.c: depth reads share a pass over sources; 'training': gradients follow */
-Graph *pass_two_phase(Graph *g, TwoPhase how, bool training);
+/* two_phase.c: depth reads share a pass over sources */
+Graph *pass_two_phase(Graph *g, TwoPhase how);
 typedef struct Form {
     bool generating, training, decoding;
 } Form;

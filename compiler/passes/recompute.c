@@ -12,9 +12,9 @@
 **
 ** KEEP_FAST keeps more: all that takes longer to compute again than to store and
 ** load.  KEEP_SMALL keeps less: neither those sums, nor what only a sequence
-** kernel reads, nor outputs of products that are used up at once (queries and
-** keys, what the middle of an MLP is made of); a product's twin is an anchor of
-** the backward part.
+** kernel reads, nor what the first phase of depth reads leaves, nor outputs of
+** products that are used up at once (queries and keys, what the middle of an MLP
+** is made of); a product's twin is an anchor of the backward part.
 */
 #include "descent.h"
 #include "plan.h"
@@ -57,13 +57,14 @@ static void store(Recompute *r, const Node *n) {
     r->kept[plan_storage(n)->id] = r->kept[n->id] = true;
 }
 
-/* Marks row values which some later kernel of the forward part reads. */
+/* Marks row values which some later kernel of the forward part reads; a two-phase read's partial
+** result comes by 'after'. */
 static void find_kept(const Graph *g, Recompute *r) {
     const Slots *s = r->slots;
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         r->kept[i] |= r->keep != KEEP_SMALL && is_summary(n);
-        if (!s->needed[i] || n->backward || n->op == OP_after) continue;
+        if (!s->needed[i] || n->backward || (n->op == OP_after && r->keep == KEEP_SMALL)) continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
             if (!is_row(r, x)) continue;

@@ -9,7 +9,8 @@
 **
 ** The maxima are constants for gradients: what they divide out they multiply in.
 ** 'after' says when: all of a group's a are there before the first is used, and
-** before the last is used where they are computed again for gradients; by its own
+** before the last is used where they are computed again for gradients, as with
+** --memory small (else they are kept, recompute.c); by its own
 ** gradient what flows into a group's sources is computed together too, when the
 ** first read's gradient is there, the last of the group to arrive.
 */
@@ -206,19 +207,19 @@ TwoPhase two_phase_named(const char *name) {
 
 /* == The pass ============================================================= */
 
-static int form_groups(Pass *p, TwoPhase how, bool training) {
+static int form_groups(Pass *p, TwoPhase how) {
     size_t n = (size_t)p->n + 1;
     ReadGroup *group = graph_alloc(p->g, n * sizeof *group);
     p->group_of = graph_alloc(p->g, n * sizeof *p->group_of);
     p->part = graph_alloc(p->g, n * sizeof *p->part);
-    int groups = groups_choose(p->g, p->read, p->n, how, training, &p->notes, group);
+    int groups = groups_choose(p->g, p->read, p->n, how, &p->notes, group);
     for (int i = 0; i < groups; i++)
         for (int k = 0; k < group[i].count; k++)
             p->group_of[group[i].first + k] = &group[i];
     return p->n - groups;
 }
 
-Graph *pass_two_phase(Graph *g, TwoPhase how, bool training) {
+Graph *pass_two_phase(Graph *g, TwoPhase how) {
     if (how == TWO_PHASE_OFF) return g;
     Pass p = { .g = g };
     size_t n = (size_t)g->n + 1;
@@ -226,5 +227,5 @@ Graph *pass_two_phase(Graph *g, TwoPhase how, bool training) {
     p.read_of = graph_alloc(p.g, n * sizeof *p.read_of);
     p.notes.at = graph_alloc(p.g, n * sizeof *p.notes.at);
     find_reads(&p);
-    return form_groups(&p, how, training) ? rebuild(p.g, rule, &p) : p.g;
+    return form_groups(&p, how) ? rebuild(p.g, rule, &p) : p.g;
 }

@@ -50,7 +50,7 @@ Node *split_build(Rebuild *r, const Node *n, int axis, const int *pick, int coun
 int group_shared(const StackRead *read, ReadGroup g, Notes *notes);
 bool group_shares(const Notes *notes, const Node *source);
 /* Cuts n reads into groups of one or more; returns how many. */
-int groups_choose(Graph *mem, const StackRead *read, int n, TwoPhase how, bool training,
-                  Notes *notes, ReadGroup *out);
+int groups_choose(Graph *mem, const StackRead *read, int n, TwoPhase how, Notes *notes,
+                  ReadGroup *out);
 
 #endif

@@ -2,23 +2,22 @@
 ** Which reads are computed together: the cut of all reads into groups that moves
 ** least.  Counted are rows, a token's vector of D floats read or written, over
 ** the forward and the backward part, all of them in memory: reads whose shared
-** sources stay in the second-level cache are left apart.
+** sources stay in a small second-level cache are left apart.  Inference is cut like
+** training, so that both have the same bits.
 **
-** Apart, a read takes every source once forward, once more to compute its result
-** again for the gradients, and for these the source, its gradient and the gradient
-** written.  Together, shared sources are taken once per group, and every read but one
-** writes and reads its partial result twice and what flows back into it once.
+** Apart, a read takes every source once forward, once more for the gradients, and
+** for these the source's gradient is read and written.  Together, shared sources are
+** taken so once per group; every read but one writes and reads its partial result and
+** what flows back into it, and reads the result once more for the gradients.
 */
 #include "two_phase.h"
 
 enum {
     MOST = 16, /* reads of a group: a bound on the memory for partial results */
     CHUNK_TOKENS = 256,
-    BEYOND_CACHE = 2 << 20,
-    SOURCE_FORWARD = 1,
-    SOURCE_ALL = 5,
-    PARTIAL_FORWARD = 2,
-    PARTIAL_ALL = 6
+    BEYOND_CACHE = 512 << 10,
+    SOURCE_ROWS = 4, /* rows moved for a source of a read */
+    PARTIAL_ROWS = 5 /* for a partial result */
 };
 
 /* How much less a group must move to pay for the instructions of its merges. */
@@ -49,17 +48,16 @@ bool group_shares(const Notes *notes, const Node *source) {
 typedef struct GroupCost {
     const StackRead *read;
     int n;
-    bool all;               /* groups wherever there can be one */
-    double source, partial; /* rows moved for a source of a read, for a partial result */
+    bool all; /* groups wherever there can be one */
     Notes *notes;
 } GroupCost;
 
 static int64_t row_of(const StackRead *r) { return shape_count(&r->stack->in[0]->shape); }
 
-static double rows_apart(const GroupCost *c, int i) { return c->source * c->read[i].stack->nin; }
+static double rows_apart(const GroupCost *c, int i) { return SOURCE_ROWS * c->read[i].stack->nin; }
 
-/* A chunk of the shared sources is more than any second-level cache holds: below that, reads
-** one after another find them there, and two phases were measured to take 4 to 6 % longer. */
+/* A chunk of the shared sources is more than a small second-level cache holds: below that, reads
+** one after another find them there, and two phases were measured to take as long. */
 static bool leaves_cache(const StackRead *r, int shared) {
     return 4 * CHUNK_TOKENS * row_of(r) * shared > BEYOND_CACHE;
 }
@@ -68,10 +66,10 @@ static bool leaves_cache(const StackRead *r, int shared) {
 static double rows_together(const GroupCost *c, ReadGroup g) {
     int shared = group_shared(c->read, g, c->notes);
     if (shared < 2 || !(c->all || leaves_cache(&c->read[g.first], shared))) return -1;
-    double rows = c->source * shared;
+    double rows = SOURCE_ROWS * shared;
     for (int i = g.first; i < g.first + g.count; i++) {
-        rows += c->source * (c->read[i].stack->nin - shared);
-        if (i > g.first) rows += c->partial;
+        rows += SOURCE_ROWS * (c->read[i].stack->nin - shared);
+        if (i > g.first && !c->all) rows += PARTIAL_ROWS;
     }
     return c->all ? rows : rows * margin;
 }
@@ -89,14 +87,12 @@ static void choose_at(const GroupCost *c, int i, double *best, int *count) {
     }
 }
 
-int groups_choose(Graph *mem, const StackRead *read, int n, TwoPhase how, bool training,
-                  Notes *notes, ReadGroup *out) {
+int groups_choose(Graph *mem, const StackRead *read, int n, TwoPhase how, Notes *notes,
+                  ReadGroup *out) {
     size_t size = (size_t)n + 1;
     double *best = graph_alloc(mem, size * sizeof *best);
     int *count = graph_alloc(mem, size * sizeof *count), groups = 0;
     GroupCost c = { .read = read, .n = n, .all = how == TWO_PHASE_ON, .notes = notes };
-    c.source = training ? SOURCE_ALL : SOURCE_FORWARD;
-    c.partial = c.all ? 0 : training ? PARTIAL_ALL : PARTIAL_FORWARD;
     for (int i = n; i-- > 0;)
         choose_at(&c, i, best, count);
     for (int i = 0; i < n; i += count[i])

@@ -31,7 +31,7 @@ static Sizes sizes_of(const CompiledModel *c) {
     return s;
 }
 
-static Sizes compiled_sizes(void **state, const char *residual, int dim, int layers) {
+static Sizes sizes_with(void **state, const char *residual, int dim, int layers, TwoPhase how) {
     Model *m = scratch_model(state,
                              "return model { name = 'depth', vocab = 50, context = 64, dim = %d, "
                              "norm = rmsnorm {}, residual = %s,\n"
@@ -41,15 +41,21 @@ static Sizes compiled_sizes(void **state, const char *residual, int dim, int lay
     ModelInfo info = spec_info(m);
     CompiledModel code;
     Error error;
-    assert_int_equal(
-        codegen_compile(m->graph, &info,
-                        &(CodegenOptions){ .cpu = "native", .level = 2, .emit = EMIT_OBJ }, &code,
-                        &error),
-        0);
+    assert_int_equal(codegen_compile(m->graph, &info,
+                                     &(CodegenOptions){ .cpu = "native",
+                                                        .level = 2,
+                                                        .emit = EMIT_OBJ,
+                                                        .passes.two_phase = how },
+                                     &code, &error),
+                     0);
     Sizes s = sizes_of(&code);
     codegen_free(&code);
     spec_free(m);
     return s;
+}
+
+static Sizes compiled_sizes(void **state, const char *residual, int dim, int layers) {
+    return sizes_with(state, residual, dim, layers, TWO_PHASE_AUTO);
 }
 
 static void twice_the_layers_are_the_same_code(void **state) {
@@ -75,8 +81,8 @@ static void twice_the_layers_are_the_same_code(void **state) {
 /* A list of many sources is read by number where a row has too few elements for a vector, too. */
 static void long_lists_of_short_rows_are_the_same_code(void **state) {
     static const char residual[] = "attnres { block_size = 1 }";
-    Sizes one = compiled_sizes(state, residual, 7, 24),
-          two = compiled_sizes(state, residual, 7, 48);
+    Sizes one = sizes_with(state, residual, 7, 24, TWO_PHASE_OFF),
+          two = sizes_with(state, residual, 7, 48, TWO_PHASE_OFF);
     print_message("rows of 7 elements: code %llu and %llu\n", (unsigned long long)one.code,
                   (unsigned long long)two.code);
     assert_true(two.code < one.code + one.code / 20);
