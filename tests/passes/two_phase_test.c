@@ -158,6 +158,21 @@ static void partial_results_are_kept(void **state) {
     spec_free(m);
 }
 
+/* HAARES' D with the signs of halves is made of sums that are there anyway; given as signs, the
+** same D is added up beside them. */
+static void halves_move_less_than_signs(void **state) {
+    Model *half = two_phase_load(state, "haares { block_size = 6 }", 12, 96),
+          *signs = two_phase_load(state,
+                                  "haares { block_size = 6, detail = 'random', "
+                                  "signs = { 1, 1, 1, -1, -1, -1 } }",
+                                  12, 96);
+    int less = moved_by_steps(half, TWO_PHASE_ON), more = moved_by_steps(signs, TWO_PHASE_ON);
+    print_message("%d, by signs %d\n", less, more);
+    assert_true(less < more - 8); /* two writes in each of four blocks, but for their last places */
+    spec_free(signs);
+    spec_free(half);
+}
+
 /* A model wide enough for memory to matter; one whose reads have little to share, and that
 ** in cache, which counts for less. */
 static void the_cost_model_decides(void **state) {
@@ -293,6 +308,7 @@ int main(void) {
         cmocka_unit_test(it_does_nothing_elsewhere),
         cmocka_unit_test(sources_are_loaded_less),
         cmocka_unit_test(partial_results_are_kept),
+        cmocka_unit_test(halves_move_less_than_signs),
         cmocka_unit_test(the_cost_model_decides),
         cmocka_unit_test(both_mean_the_same),
         cmocka_unit_test(a_wrong_merge_is_noticed),

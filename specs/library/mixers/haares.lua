@@ -4,15 +4,32 @@
 -- init = "residual": a detail's weight is multiplied by a number of its block's, 0 at first.
 local sources = require "sources"
 
--- +1 for the first half of the block's m places, -1 for the rest
+-- The signs of a block's places as the spec gives them; nil: +1 for the first half, then -1
 local function signs(m, size)
-  local o, half = m.options, {}
+  local o = m.options
   if (o.detail == "random") ~= (o.signs ~= nil) or o.signs and #o.signs ~= size then
     error("haares: expected signs, " .. size .. " of them, with detail = 'random' and only then, "
           .. "found " .. (o.signs and #o.signs or "none"))
   end
-  for r = 1, size do half[r] = r <= -(-size // 2) and 1 or -1 end
-  return o.signs or half
+  return o.signs
+end
+
+-- The block's D when 'out' makes its sum C. Halves are told from sums: the first one's, H, and what
+-- has come to it since, so that no D is kept beside the Cs. The last place's D is not made of its
+-- C, which is a source from then on: what is added to nothing may be stored in fewer bits.
+local function signed(state, block, C, out)
+  local sign = state.signs and state.signs[block.count]
+  if sign then
+    local term = sign == 1 and out or -out
+    return block.D and block.D + term or term
+  end
+  local half, H = -(-state.size // 2), block.half
+  if block.count <= half then
+    block.half = C
+    return C
+  end
+  if block.count == half + 1 then return H - out end
+  return block.count < state.size and H - (C - H) or H - block.C + (H - out)
 end
 
 local function detail(m, C, D)
@@ -79,14 +96,16 @@ return mixer {
   end,
   read = read,
   write = function(m, state, site, out)
-    local block, last = state.blocks, state.blocks[#state.blocks]
-    if not last or last.count == state.size then
-      block[#block + 1] = { C = out, D = state.signs[1] == 1 and out or -out, count = 1 }
-    else
-      last.count = last.count + 1
-      last.C, last.D = last.C + out, state.signs[last.count] == 1 and last.D + out or last.D - out
+    local blocks = state.blocks
+    local block = blocks[#blocks]
+    if not block or block.count == state.size then
+      block = { count = 0 }
+      blocks[#blocks + 1] = block
     end
-    state.changed = #block < state.changed and #block or state.changed
+    block.count = block.count + 1
+    local C = block.C and block.C + out or out
+    block.C, block.D = C, signed(state, block, C, out)
+    state.changed = math.min(state.changed, #blocks)
     return state
   end,
   close = close,
