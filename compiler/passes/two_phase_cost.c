@@ -13,15 +13,16 @@
 #include "two_phase.h"
 
 enum {
-    MOST = 16, /* reads of a group: a bound on the memory for partial results */
+    MOST = 16, /* reads of a group: a bound on the code of its kernels and on partial results */
     CHUNK_TOKENS = 256,
     BEYOND_CACHE = 512 << 10,
     SOURCE_ROWS = 4, /* rows moved for a source of a read */
     PARTIAL_ROWS = 5 /* for a partial result */
 };
 
-/* How much less a group must move to pay for the instructions of its merges. */
-static const double margin = 1.3;
+/* How much less a group must move to pay for the instructions of its merges: its rows count 13
+** where those of reads apart count 10. */
+enum { APART = 10, TOGETHER = 13 };
 
 int group_shared(const StackRead *read, ReadGroup g, Notes *notes) {
     int first = ++notes->walk, n = 0;
@@ -54,7 +55,9 @@ typedef struct GroupCost {
 
 static int64_t row_of(const StackRead *r) { return shape_count(&r->stack->in[0]->shape); }
 
-static double rows_apart(const GroupCost *c, int i) { return SOURCE_ROWS * c->read[i].stack->nin; }
+static double rows_apart(const GroupCost *c, int i) {
+    return APART * SOURCE_ROWS * c->read[i].stack->nin;
+}
 
 /* A chunk of the shared sources is more than a small second-level cache holds: below that, reads
 ** one after another find them there, and two phases were measured to take as long. */
@@ -71,7 +74,7 @@ static double rows_together(const GroupCost *c, ReadGroup g) {
         rows += SOURCE_ROWS * (c->read[i].stack->nin - shared);
         if (i > g.first && !c->all) rows += PARTIAL_ROWS;
     }
-    return c->all ? rows : rows * margin;
+    return rows * (c->all ? APART : TOGETHER);
 }
 
 /* The best cut of reads i and on, of which those after i are known. */
@@ -81,8 +84,10 @@ static void choose_at(const GroupCost *c, int i, double *best, int *count) {
     for (int k = 2; k <= MOST && i + k <= c->n; k++) {
         double rows = rows_together(c, (ReadGroup){ i, k });
         if (rows < 0) return; /* more reads share no more */
-        if (rows + best[i + k] >= best[i]) continue;
-        best[i] = rows + best[i + k];
+        rows += best[i + k];
+        /* groups of equal size have the same kernels */
+        if (rows > best[i] || (rows == best[i] && count[i + k] != k)) continue;
+        best[i] = rows;
         count[i] = k;
     }
 }
