@@ -136,12 +136,24 @@ static void parts_of_sources_are_loops(void **state) {
     assert_true(2 * (two.code - none.code) < 3 * (one.code - none.code));
 }
 
+/* Weights of 16 reads over up to 7 sources are computed together, in loops over the sources: that
+** is hardly more code than kernels of a read each. */
+static void reads_together_are_loops(void **state) {
+    static const char residual[] = "haares { blocks = 4 }";
+    Sizes apart = sizes_with(state, residual, 48, 32, TWO_PHASE_OFF),
+          together = sizes_with(state, residual, 48, 32, TWO_PHASE_ON);
+    print_message("16 reads together: code %llu, apart %llu\n", (unsigned long long)together.code,
+                  (unsigned long long)apart.code);
+    assert_true(together.code < apart.code + apart.code / 8);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parts_of_sources_are_loops, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(long_lists_of_short_rows_are_the_same_code, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(reads_together_are_loops, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(pairs_of_sources_are_loops, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(twice_the_layers_are_the_same_code, scratch_setup,

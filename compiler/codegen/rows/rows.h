@@ -20,7 +20,10 @@ enum {
     ROWS_COPIES = 16, /* where that makes so many copies of their bodies, or fewer */
     /* what a loop's body computes, roughly: LLVM takes the square of it as time */
     ROWS_CODE = 4096,
-    ROWS_NEAR = 2 /* lists that differ by the newest sources share parts nearly as long */
+    /* where lanes are tokens, and a loop costs next to nothing beside those along rows: */
+    ROWS_WRITTEN = 512, /* instructions of copies, at most, of loops that are written out */
+    ROWS_STEPS = 64,    /* and steps of all the sums of a group */
+    ROWS_NEAR = 2       /* lists that differ by the newest sources share parts nearly as long */
 };
 
 typedef enum Mode { MODE_UNIFORM, MODE_CHANNELS, MODE_TOKENS } Mode;

@@ -166,7 +166,7 @@ void ahead_emit(RowCode *c, const Nest *n) {
     V position = e_iadd(e, e_imul(e, n->idx[0], e_i64(e, n->dim[1])), n->idx[1]);
     for (int i = 0; i < c->nasked; i++) {
         int o = c->asked[i];
-        ask(c, e_at(e, c->p[o], e_imul(e, c->t, memory_stride(c, o))), position);
+        ask(c, e_at(e, memory_base(c, o), e_imul(e, c->t, memory_stride(c, o))), position);
     }
     if (!counted && 2 * c->asked_rows >= n->dim[0]) ask_rows(c, n->idx[0], n->idx[1]);
     if (!counted) ask_pieces(c, n);

@@ -33,14 +33,16 @@ enum { AHEAD_OPERANDS = 3 }; /* that are asked for, and more if they are a row e
 typedef struct RowCode {
     Emit *e;
     const Rows *r;
-    V *p;    /* operands' base pointers, but those of series */
-    V table; /* of all of them */
+    V *p;                   /* operands' base pointers, but those of series; NULL: not loaded yet */
+    LLVMBasicBlockRef head; /* which loads them */
+    V table;                /* of all of them */
     V count; /* pieces of a series, if the kernel is for any number of them; else NULL */
     V scratch, first, end;
     V t0, rows; /* tile: first token, tokens in it */
     V t, row;   /* CHANNELS: token, its place in the tile */
     Mode mode;
     int lanes;           /* of the loop being emitted; 1: scalars */
+    int statements;      /* of the group being emitted */
     int64_t copies;      /* of the body being emitted: loops around it were written out */
     const Node *current; /* the statement's node: computed, not loaded */
     Memo *memo;
@@ -75,6 +77,10 @@ enum { TESTED = -1 };
 /* The step of lanes that are tokens, as far apart as a large value is long. */
 enum { APART = -1 };
 int memory_scratch(const RowCode *c);
+/* A group begins.  Of many operands each group loads the pointers that it needs: no processor has
+** registers for all, and LLVM takes long to place what lives through a whole kernel. */
+void memory_begin(RowCode *c);
+V memory_base(RowCode *c, int operand); /* its pointer */
 void memory_test(RowCode *c, int in, V address, int64_t floats, bool store);
 int64_t memory_span(const RowCode *c, int64_t step); /* floats from the first lane to the last */
 /* Lanes 'step' floats apart. */

@@ -81,7 +81,7 @@ static bool inlined(const RowCode *c, const Node *n, Op op) {
 
 static V operand(RowCode *c, const Node *n, int i, At at) {
     int number = rows_value(c->r, n)->number[i];
-    if (number >= 0) return e_number_f32(c->e, c->p[number]);
+    if (number >= 0) return e_number_f32(c->e, memory_base(c, number));
     return expr_eval(c, n->in[i], index_project(c, &n->shape, &n->in[i]->shape, at));
 }
 
@@ -171,7 +171,9 @@ static bool is_loop(const RowCode *c, const Node *n) {
                                        : stack && tokens;
     int64_t steps = c->tables ? rows_value(c->r, x)->steps
                               : 1; /* else code for all pieces is in each */
-    bool few = c->copies * count * steps <= ROWS_COPIES || expr_reads_pieces(c, x);
+    int64_t copies = c->copies * count;
+    bool few = copies * steps <= ROWS_COPIES && (!tokens || copies * c->statements <= ROWS_STEPS);
+    few |= expr_reads_pieces(c, x);
     return count > 4 && !(wanted && few);
 }
 
@@ -335,7 +337,8 @@ static V eval_view(RowCode *c, const Node *n, At at) {
     if (n->op == OP_after) return expr_eval(c, n->in[0], at);
     if (n->op == OP_slice) {
         const RowValue *v = rows_value(c->r, n);
-        V first = v->first < 0 ? index_first(c, n->attr->first) : e_number(c->e, c->p[v->first]);
+        V first = v->first < 0 ? index_first(c, n->attr->first)
+                               : e_number(c->e, memory_base(c, v->first));
         in.idx[n->attr->axis] = e_iadd(c->e, at.idx[n->attr->axis], first);
         return expr_eval(c, n->in[0], in);
     }

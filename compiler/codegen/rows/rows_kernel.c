@@ -15,6 +15,7 @@ static void flush_small(RowCode *c) {
     Emit *e = c->e;
     c->mode = MODE_CHANNELS;
     c->lanes = 1;
+    memory_begin(c);
     for (int i = 0; i < c->r->nvalue; i++) {
         const RowValue *v = &c->r->value[i];
         if (!v->here || !v->stored || !v->nout || !rows_small(v->n)
@@ -48,7 +49,8 @@ static void clear_partials(RowCode *c) {
     for (int i = 0; i < c->r->nfixed; i++) {
         const Operand *o = &c->r->operand[i];
         if (o->ref.area != AREA_GRANULE) continue;
-        V stride = memory_stride(c, i), row = e_at(e, c->p[i], e_imul(e, granule, stride));
+        V stride = memory_stride(c, i),
+          row = e_at(e, memory_base(c, i), e_imul(e, granule, stride));
         Loop l = e_loop(e, e_i64(e, 0), stride, 1);
         V at = e_at(e, row, l.i);
         memory_test(c, i, at, 1, true);
@@ -64,6 +66,7 @@ static void emit_tiles(RowCode *c) {
     Loop tiles = e_loop(e, c->first, c->end, step);
     c->t0 = tiles.i;
     c->rows = e_imin(e, e_i64(e, step), e_isub(e, c->end, tiles.i));
+    memory_begin(c);
     clear_partials(c);
     for (int i = 0; i < c->r->ngroup;)
         i = c->r->group[i].mode != MODE_UNIFORM ? loops_emit(c, i) : i + 1;
@@ -87,9 +90,8 @@ void rows_emit(Emit *e, const Rows *r, const char *name) {
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);
     c.table = LLVMGetParam(fn, 0);
-    for (int i = 0; i < r->nfixed; i++)
-        c.p[i] = e_pointer(e, c.table, i);
-    if (r->count) c.count = e_number(e, c.p[r->count_at]);
+    memory_begin(&c);
+    if (r->count) c.count = e_number(e, memory_base(&c, r->count_at));
     c.fence = fence_open(e, c.table, r->noperand, c.scratch, r->scratch);
     for (int i = 0; i < r->ngroup; i++)
         if (r->group[i].mode == MODE_UNIFORM) loops_emit(&c, i);

@@ -196,7 +196,9 @@ static bool writes_out(RowCode *c, const Nest *n, int64_t count, int64_t rest) {
     bool rows = group_reads(c, n->g, expr_reads_rows);
     if (c->mode == MODE_TOKENS ? !stack && (rest > FEW || rows) : !stack || count > ROWS_UNROLL)
         return false;
-    bool little = c->copies * count <= ROWS_COPIES && c->copies * count * n->g->code <= ROWS_CODE;
+    int64_t copies = c->copies * count;
+    bool little = copies <= ROWS_COPIES
+        && copies * n->g->code <= (c->mode == MODE_TOKENS ? ROWS_WRITTEN : ROWS_CODE);
     return little || group_reads(c, n->g, expr_reads_pieces);
 }
 
@@ -228,8 +230,12 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
     e_end(e, l);
 }
 
-static Nest nest_of(const StatementGroup *g) {
+static Nest nest_of(RowCode *c, const StatementGroup *g) {
     Nest n = { .g = g };
+    memory_begin(c);
+    c->statements = 0;
+    for (int i = g->first; i >= 0; i = c->r->statement[i].next)
+        c->statements++;
     for (int i = 0; i < g->base.rank; i++)
         if (g->base.dim[i] != 1) n.dim[n.rank++] = g->base.dim[i];
     return n;
@@ -270,7 +276,7 @@ static int emit_rows(RowCode *c, int first) {
             pieces = i + (n ? n : 1);
         }
         reroll_next(stretches);
-        Nest n = nest_of(&c->r->group[i]);
+        Nest n = nest_of(c, &c->r->group[i]);
         expr_forget(c, 0);
         bool few = n.rank > 1 && tables_wanted(c, n.g, n.dim[n.rank - 1]);
         tables_fill(c, n.g, few);
@@ -286,7 +292,7 @@ static int emit_rows(RowCode *c, int first) {
 int loops_emit(RowCode *c, int first) {
     const StatementGroup *g = &c->r->group[first];
     if (rows_by_row(c->r, g)) return emit_rows(c, first);
-    Nest n = nest_of(g);
+    Nest n = nest_of(c, g);
     c->mode = g->mode;
     expr_forget(c, 0);
     if (c->r->statement[g->first].kind == ITERATED) {

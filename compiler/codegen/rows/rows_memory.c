@@ -4,6 +4,7 @@
 #include "rows_code.h"
 
 enum {
+    HELD = 24,          /* operands whose pointers are loaded once for the whole kernel */
     ASKS = 16,          /* lanes from which on rows of the next tile are asked for */
     LONG_ROW = 128,     /* floats of each row of a matrix that is asked for with any lanes */
     FORESEEN = 4096 / 4 /* floats of rows of which the processor knows what comes next: a page */
@@ -46,15 +47,47 @@ void memory_store(RowCode *c, int in, V address, int64_t step, V x) {
     }
 }
 
+/* == Pointers of operands ================================================= */
+
+/* The builder goes on behind a block of its own, into which pointers are loaded. */
+static void open_head(RowCode *c) {
+    Emit *e = c->e;
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b); /* positioning changes it */
+    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+    c->head = LLVMGetInsertBlock(e->b);
+    LLVMBuildBr(e->b, next);
+    LLVMPositionBuilderAtEnd(e->b, next);
+    LLVMSetCurrentDebugLocation2(e->b, line);
+}
+
+void memory_begin(RowCode *c) {
+    if (c->head && c->r->nfixed <= HELD) return;
+    for (int i = 0; i < c->r->nfixed; i++)
+        c->p[i] = NULL;
+    open_head(c);
+}
+
+V memory_base(RowCode *c, int operand) {
+    Emit *e = c->e;
+    if (c->p[operand]) return c->p[operand];
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);
+    LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(c->head));
+    c->p[operand] = e_pointer(e, c->table, operand);
+    LLVMPositionBuilderAtEnd(e->b, here);
+    LLVMSetCurrentDebugLocation2(e->b, line);
+    return c->p[operand];
+}
+
 V memory_stride(RowCode *c, int operand) {
     const Operand *o = &c->r->operand[operand];
-    return o->stride < 0 ? e_i64(c->e, o->ref.stride) : e_number(c->e, c->p[o->stride]);
+    return o->stride < 0 ? e_i64(c->e, o->ref.stride) : e_number(c->e, memory_base(c, o->stride));
 }
 
 /* One lane per token: token rows 'stride' apart, none beyond the last. */
 static V load_tokens(RowCode *c, int operand, V offset, V stride) {
     Emit *e = c->e;
-    V row = e_at(e, c->p[operand], e_iadd(e, e_imul(e, c->t0, stride), offset));
+    V row = e_at(e, memory_base(c, operand), e_iadd(e, e_imul(e, c->t0, stride), offset));
     V last = e_isub(e, c->rows, e_i64(e, 1));
     memory_test(c, operand, row, 1, false); /* the others are between */
     memory_test(c, operand, e_at(e, row, e_imul(e, last, stride)), 1, false);
@@ -78,7 +111,7 @@ static V load_bf16_lanes(RowCode *c, int operand, V row, V offset, int lanes) {
 /* bfloat16s: lanes 'step' apart, or one per token. */
 static V load_bf16(RowCode *c, int operand, V offset, int64_t step) {
     Emit *e = c->e;
-    V stride = e_i64(e, c->r->operand[operand].ref.stride), base = c->p[operand];
+    V stride = e_i64(e, c->r->operand[operand].ref.stride), base = memory_base(c, operand);
     bool tokens = c->mode == MODE_TOKENS;
     V row = tokens ? NULL : e_at(e, base, e_imul(e, c->t, stride));
     if (!tokens && (step <= 1 || c->lanes == 1))
@@ -97,7 +130,7 @@ static V load_bf16(RowCode *c, int operand, V offset, int64_t step) {
 
 /* Code for one of many pieces finds it by the operand's number, so that it is alike for all. */
 static V base_of(RowCode *c, int operand) {
-    return c->pieces ? e_pointer_at(c->e, c->table, e_i64(c->e, operand)) : c->p[operand];
+    return c->pieces ? e_pointer_at(c->e, c->table, e_i64(c->e, operand)) : memory_base(c, operand);
 }
 
 /* With fewer lanes only matrices per token, such as streams, are asked for: a loop passes through
@@ -152,10 +185,10 @@ V memory_piece(RowCode *c, const RowSeries *s, V j, V offset, int64_t step) {
 /* A row of the table at the position of token t; the positions are the next operand. */
 static V wave_address(RowCode *c, int operand, V t, V offset) {
     Emit *e = c->e;
-    V position = e_at(e, c->p[operand + 1], t);
+    V position = e_at(e, memory_base(c, operand + 1), t);
     memory_test(c, operand + 1, position, 1, false);
     V row = e_imul(e, e_load_i32(e, position), e_i64(e, c->r->operand[operand].ref.stride));
-    return e_at(e, c->p[operand], e_iadd(e, row, offset));
+    return e_at(e, memory_base(c, operand), e_iadd(e, row, offset));
 }
 
 static V load_wave(RowCode *c, int operand, V offset, int64_t step) {
@@ -248,14 +281,14 @@ void memory_write_out(RowCode *c, int op, const Node *n, V offset, int64_t step,
     Emit *e = c->e;
     const Operand *o = &c->r->operand[op];
     if (plan_bf16(n)) {
-        V row = e_at(e, c->p[op], e_imul(e, c->t, e_i64(e, o->ref.stride)));
+        V row = e_at(e, memory_base(c, op), e_imul(e, c->t, e_i64(e, o->ref.stride)));
         ask_for_next_tile(c, op, e_at_bf16(e, row, offset), step, c->lanes / 2);
         write_bf16(c, op, row, offset, step, x);
         return;
     }
     V at = offset;
     if (n->shape.lead == LEAD_TOKENS) at = e_iadd(e, e_imul(e, c->t, memory_stride(c, op)), offset);
-    V address = e_at(e, c->p[op], at);
+    V address = e_at(e, memory_base(c, op), at);
     if (n->shape.lead == LEAD_TOKENS) ask_for_next_tile(c, op, address, step, c->lanes);
     if (o->add) x = e_add(e, memory_load(c, op, address, step), x);
     memory_store(c, op, address, step, x);

@@ -21,7 +21,7 @@ static void add_partial_sum(RowCode *c, const Node *sum, At at) {
     V row = e_imul(
         e, e_idiv(e, e_isub(e, c->t0, LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "")), GRANULE),
         memory_stride(c, op));
-    V address = e_at(e, c->p[op], e_iadd(e, row, offset));
+    V address = e_at(e, memory_base(c, op), e_iadd(e, row, offset));
     if (c->mode == MODE_TOKENS) {
         x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->lanes), c->rows, e_f32(e, 0)));
         memory_test(c, op, address, 1, true);
