@@ -46,6 +46,16 @@ void e_end(Emit *e, Loop loop);
 LLVMBasicBlockRef e_if(Emit *e, V condition);
 void e_endif(Emit *e, LLVMBasicBlockRef after);
 
+/* Where code is written, and from which line of the spec; moving the builder changes both. */
+typedef struct Place {
+    LLVMBasicBlockRef block;
+    LLVMMetadataRef line;
+} Place;
+LLVMBasicBlockRef e_next_block(Emit *e); /* ends the block; returns the one in which code goes on */
+/* Before what ends 'block'; returns where the builder was, at the end of a block. */
+Place e_go_to_end(Emit *e, LLVMBasicBlockRef block);
+void e_go_back(Emit *e, Place to);
+
 /* Variables become registers, so that kernels never write phis */
 V e_var(Emit *e, V init);
 V e_get(Emit *e, V var);

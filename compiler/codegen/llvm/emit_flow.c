@@ -73,14 +73,29 @@ void e_endif(Emit *e, LLVMBasicBlockRef after) {
     LLVMPositionBuilderAtEnd(e->b, after);
 }
 
-V e_var(Emit *e, V init) {
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+LLVMBasicBlockRef e_next_block(Emit *e) {
     LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b); /* positioning changes it */
-    V end = LLVMGetBasicBlockTerminator(e->entry);
-    LLVMPositionBuilderBefore(e->b, end);
+    LLVMBasicBlockRef next = new_block(e, "");
+    LLVMBuildBr(e->b, next);
+    e_go_back(e, (Place){ next, line });
+    return next;
+}
+
+Place e_go_to_end(Emit *e, LLVMBasicBlockRef block) {
+    Place here = { LLVMGetInsertBlock(e->b), LLVMGetCurrentDebugLocation2(e->b) };
+    LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(block));
+    return here;
+}
+
+void e_go_back(Emit *e, Place to) {
+    LLVMPositionBuilderAtEnd(e->b, to.block);
+    LLVMSetCurrentDebugLocation2(e->b, to.line);
+}
+
+V e_var(Emit *e, V init) {
+    Place here = e_go_to_end(e, e->entry);
     V var = LLVMBuildAlloca(e->b, LLVMTypeOf(init), "");
-    LLVMPositionBuilderAtEnd(e->b, here);
-    LLVMSetCurrentDebugLocation2(e->b, line);
+    e_go_back(e, here);
     LLVMBuildStore(e->b, init, var);
     return var;
 }

@@ -22,14 +22,8 @@ Reroll *reroll_open(Emit *e) {
 
 /* The builder goes on in a block of its own. */
 static LLVMBasicBlockRef cut(Reroll *r) {
-    Emit *e = r->e;
-    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
-    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b); /* positioning changes it */
-    if (r->n) r->stretch[r->n - 1].end = LLVMGetInsertBlock(e->b);
-    LLVMBuildBr(e->b, next);
-    LLVMPositionBuilderAtEnd(e->b, next);
-    LLVMSetCurrentDebugLocation2(e->b, line);
-    return next;
+    if (r->n) r->stretch[r->n - 1].end = LLVMGetInsertBlock(r->e->b);
+    return e_next_block(r->e);
 }
 
 void reroll_next(Reroll *r) {

@@ -116,6 +116,7 @@ typedef struct StatementGroup {
     Shape base;
     int first, last; /* statements, linked by next */
     int code;        /* instructions of a step, roughly */
+    int count;       /* of statements */
 } StatementGroup;
 
 /* Arrays of a kernel, as long as the longest so far wanted them. */

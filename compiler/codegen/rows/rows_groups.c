@@ -109,10 +109,11 @@ static void join_group(Rows *r, Statement *s, int after_group) {
     s->group = g;
     s->next = -1;
     if (g == r->ngroup) {
-        r->group[r->ngroup++] = (StatementGroup){ s->mode, s->base, id, id, code };
+        r->group[r->ngroup++] = (StatementGroup){ s->mode, s->base, id, id, code, 1 };
         return;
     }
     r->group[g].code += code;
+    r->group[g].count++;
     r->statement[r->group[g].last].next = id;
     r->group[g].last = id;
 }

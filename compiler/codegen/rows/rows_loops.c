@@ -149,7 +149,7 @@ static void piece_loops(RowCode *c, Nest *n, int64_t length) {
 /* The last axis: wide steps, then register steps, then one by one. */
 static void lane_loops(RowCode *c, Nest *n) {
     int64_t length = n->rank ? n->dim[n->rank - 1] : 1, at = 0;
-    int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 }, statements = 0;
+    int width[] = { WIDE * c->r->lanes, c->r->lanes, 1 };
     bool counted = c->count && n->rank && rows_counts(c->r, length);
     bool again = n->rank && !counted && repeats(c, n->g);
     if (again && has_pieces_only(c, n->g)) {
@@ -160,10 +160,8 @@ static void lane_loops(RowCode *c, Nest *n) {
         repeating_loop(c, n, length);
         return;
     }
-    for (int i = n->g->first; i >= 0; i = c->r->statement[i].next)
-        statements++;
-    V *total = checked_new((size_t)statements, sizeof *total);
-    n->sum = checked_new((size_t)statements, sizeof *n->sum);
+    V *total = checked_new((size_t)n->g->count, sizeof *total);
+    n->sum = checked_new((size_t)n->g->count, sizeof *n->sum);
     if (counted) counted_lane_loops(c, n, total, width);
     for (int w = 0; !counted && w < 3; w++) {
         int64_t to = at + (length - at) / width[w] * width[w];
@@ -233,9 +231,7 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
 static Nest nest_of(RowCode *c, const StatementGroup *g) {
     Nest n = { .g = g };
     memory_begin(c);
-    c->statements = 0;
-    for (int i = g->first; i >= 0; i = c->r->statement[i].next)
-        c->statements++;
+    c->statements = g->count;
     for (int i = 0; i < g->base.rank; i++)
         if (g->base.dim[i] != 1) n.dim[n.rank++] = g->base.dim[i];
     return n;

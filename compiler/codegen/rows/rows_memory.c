@@ -49,33 +49,20 @@ void memory_store(RowCode *c, int in, V address, int64_t step, V x) {
 
 /* == Pointers of operands ================================================= */
 
-/* The builder goes on behind a block of its own, into which pointers are loaded. */
-static void open_head(RowCode *c) {
-    Emit *e = c->e;
-    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b); /* positioning changes it */
-    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
-    c->head = LLVMGetInsertBlock(e->b);
-    LLVMBuildBr(e->b, next);
-    LLVMPositionBuilderAtEnd(e->b, next);
-    LLVMSetCurrentDebugLocation2(e->b, line);
-}
-
 void memory_begin(RowCode *c) {
     if (c->head && c->r->nfixed <= HELD) return;
     for (int i = 0; i < c->r->nfixed; i++)
         c->p[i] = NULL;
-    open_head(c);
+    c->head = LLVMGetInsertBlock(c->e->b);
+    e_next_block(c->e);
 }
 
 V memory_base(RowCode *c, int operand) {
     Emit *e = c->e;
     if (c->p[operand]) return c->p[operand];
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);
-    LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(c->head));
+    Place here = e_go_to_end(e, c->head);
     c->p[operand] = e_pointer(e, c->table, operand);
-    LLVMPositionBuilderAtEnd(e->b, here);
-    LLVMSetCurrentDebugLocation2(e->b, line);
+    e_go_back(e, here);
     return c->p[operand];
 }
 
