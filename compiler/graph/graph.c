@@ -245,6 +245,12 @@ Node *node_again(Graph *g, const Node *old, Node **in, const char **error) {
     return intern(g, old->op, old->nin, in, old->attr, error);
 }
 
+Node *node_known(Graph *g, Op op, int nin, Node **in, const Attr *attr) {
+    Node key = { .op = op, .nin = nin, .in = in, .attr = attr };
+    graph_intern(g);
+    return table_find(g->interned, hash_node(&key), same_node, &key);
+}
+
 Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr) {
     const char *error;
     Node *n = node_new(g, op, nin, in, attr, &error);

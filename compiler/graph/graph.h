@@ -233,6 +233,9 @@ const char *graph_string(Graph *g, const char *s); /* interned copy; of NULL: NU
 Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error);
 /* The same op with other operands, those of g, which shares texts and attributes with old's. */
 Node *node_again(Graph *g, const Node *old, Node **in, const char **error);
+/* The node of g, which shares texts and attributes with those given, that is built of them; NULL:
+** there is none. */
+Node *node_known(Graph *g, Op op, int nin, Node **in, const Attr *attr);
 /* The copy of a node whose operands are copies, too; p: of a parameter.  While a graph has nothing
 ** but these, none is looked up: different nodes have different copies.  What breaks that without
 ** building a node calls graph_intern. */

@@ -12,7 +12,11 @@
 
 #include <string.h>
 
-enum { FEW_OF = 8 }; /* few of a list: an eighth */
+enum {
+    FEW_OF = 8, /* few of a list: an eighth */
+    FEW = 64,   /* numbers per token */
+    LITTLE = 4  /* a quarter */
+};
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -129,6 +133,41 @@ static void use_all(Plan *p) {
         for (int k = 0; k < s->n; k++)
             for (int j = 0; s->node[k]->op != OP_reshape && j < s->node[k]->nin; j++)
                 if (is_used(p, s->node[k], j)) use_through(p, &views, s->node[k]->in[j], i);
+    }
+}
+
+/* Floats per token that a row kernel loads and stores.  'seen', by id: the last step that was
+** counted with it, and 1. */
+static int64_t moved(const Plan *p, int at, int *seen) {
+    const Step *s = &p->step[at];
+    int64_t floats = 0;
+    for (int k = 0; k < s->n; k++) {
+        const Node *n = s->node[k];
+        if (p->buffer[n->id]) floats += p->buffer[n->id]->count;
+        for (int i = 0; i < node_reads(n); i++) {
+            const Node *x = plan_storage(n->in[i]);
+            bool loaded = seen[x->id] != at + 1 && !has_no_place(p, x) && producer(p, x) != at;
+            if (loaded && x->shape.lead == LEAD_TOKENS) floats += shape_count(&x->shape);
+            seen[x->id] = at + 1;
+        }
+    }
+    return floats;
+}
+
+/* What training stores of a row kernel, if that is little beside what the kernel moves anyway: a
+** few numbers per token, or of a group of depth reads one more partial result. */
+static void need_alike(Plan *p) {
+    int *seen = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *seen);
+    for (int i = 0; p->alike && i < p->nstep; i++) {
+        const Step *s = &p->step[i];
+        int64_t more = 0;
+        if (s->kind != STEP_ROW) continue;
+        for (int k = 0; k < s->n; k++)
+            if (p->alike[s->node[k]->id] && !p->buffer[s->node[k]->id])
+                more += shape_count(&s->node[k]->shape);
+        if (more > FEW && LITTLE * more > moved(p, i, seen)) continue;
+        for (int k = 0; k < s->n; k++)
+            if (p->alike[s->node[k]->id]) need(p, s->node[k]);
     }
 }
 
@@ -306,6 +345,7 @@ static void add_partials(Plan *p, PackItem *item, int *n) {
 
 void pass_memory(Plan *p, bool reuse) {
     use_all(p);
+    need_alike(p);
     use_outputs(p);
     for (int i = 0; i < p->g->n; i++)
         if (p->buffer[i]) choose_space(p, p->buffer[i]);

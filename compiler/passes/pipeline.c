@@ -67,12 +67,16 @@ static void run_two_phase(PassRun *r) { r->g = pass_two_phase(r->g, r->o->two_ph
 
 static void run_outputs(PassRun *r) { r->g = graph_extract(r->from, r->outputs); }
 
+static bool is_forward(int program) {
+    return program == PLAN_LOGITS || program == PLAN_LOSS || program == PLAN_GENERATE
+        || program == PLAN_SCORE;
+}
+
 /* Whether keys and values are rounded as caches keep them; products of bfloat16 round them to that
 ** themselves. */
 static bool rounds_keys(const PassRun *r) {
-    bool forward = r->program == PLAN_LOGITS || r->program == PLAN_LOSS
-        || r->program == PLAN_GENERATE || r->program == PLAN_SCORE;
-    return forward && (r->o->cache == KEPT_Q8 || (r->o->cache == KEPT_BF16 && !r->o->bf16));
+    return is_forward(r->program)
+        && (r->o->cache == KEPT_Q8 || (r->o->cache == KEPT_BF16 && !r->o->bf16));
 }
 
 /* Keys that are rounded are those that decoding keeps. */
@@ -105,6 +109,8 @@ static void run_recompute(PassRun *r) { r->g = pass_recompute(r->g, r->keep); }
 static void run_expand(PassRun *r) { r->g = pass_expand(r->g); }
 static void run_schedule(PassRun *r) { r->plan = pass_schedule(r->g); }
 
+static void run_alike(PassRun *r) { pass_alike(r->plan, r->o->training); }
+
 static void run_memory(PassRun *r) {
     r->plan->guarded = r->o->check;
     pass_memory(r->plan, !r->o->check);
@@ -122,6 +128,7 @@ static bool applies(const PassRun *r, PassId pass) {
     switch (pass_info[pass].when) {
     case PASS_MODEL: return r->program == PLANS;
     case PASS_TRAINING: return r->program == PLAN_TRAIN;
+    case PASS_READING: return is_forward(r->program) && r->o->training;
     case PASS_BF16: return r->program != PLANS && r->o->bf16;
     case PASS_CACHE: return rounds_keys(r);
     case PASS_SMALL: return r->program != PLANS && r->o->small != SMALL_NONE;
@@ -239,8 +246,8 @@ ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules,
     run_passes(&model);
     bool forms = plan_has_forms(model.g), decodes = plan_has_decoding(model.g);
     ModelPlans plans = { { NULL } };
+    if (!o->inference) own.training = plans.plan[PLAN_TRAIN] = plan_training(model.g, o);
     for (int i = 0; i < PLANS; i++) {
-        if (i == PLAN_TRAIN && !o->inference) plans.plan[i] = plan_training(model.g, o);
         if (i == PLAN_LOGITS || i == PLAN_LOSS || (decodes && i == PLAN_GENERATE)
             || (forms && i == PLAN_SCORE))
             plans.plan[i] = plan_program(model.g, i, o);
@@ -248,6 +255,7 @@ ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules,
         if (i == PLAN_RULES && rules && !o->inference) plans.plan[i] = plan_all(rules, i, o);
     }
     graph_free(model.g);
+    if (own.training) graph_seal(own.training->g);
     free((int *)own.bits);
     pages_leave();
     return plans;

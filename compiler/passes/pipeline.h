@@ -22,6 +22,7 @@ typedef enum PassWhen {
     PASS_MODEL,
     PASS_PROGRAM,
     PASS_TRAINING,
+    PASS_READING,
     PASS_BF16,
     PASS_SMALL,
     PASS_CACHE
@@ -78,8 +79,9 @@ typedef struct PassOptions {
     unsigned off;                 /* optional passes that do not run: bit 1 << PassId */
     const PassObserver *observer; /* told of every pass that a program has; may be NULL */
     StepNote *step;               /* what runs is noted there; may be NULL */
-    const Graph *of;              /* plans_make's own: the model, and its small weights */
+    const Graph *of; /* plans_make's own: the model, its small weights, its training step */
     const int *bits;
+    const Plan *training;
 } PassOptions;
 
 /* NULL where there is no such program: PLAN_TRAIN of inference, PLAN_GENERATE and PLAN_SCORE

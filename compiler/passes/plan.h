@@ -95,6 +95,7 @@ typedef struct Plan {
     int npart;
     int *part_of;   /* by node id: the first part that is the node, -1: none is */
     Pieces *pieces; /* by id of a parameter */
+    bool *alike;    /* by node id: the training step stores it; NULL: there is none */
     int *next_side; /* by id of a node: its first other result, by id of that: the next; -1 */
     /* by node id: offset of a parameter's weights and gradient, or of a table; filled by codegen */
     int64_t *place;
@@ -139,6 +140,8 @@ Graph *pass_recompute(Graph *g, Keep keep); /* recompute.c: backward reads what 
 Graph *pass_precision(Graph *g);            /* precision.c: products take bfloat16 */
 Graph *pass_expand(Graph *g);               /* expand.c: softmax into its parts */
 Plan *pass_schedule(Graph *g);              /* schedule.c: steps and phases */
-void pass_memory(Plan *p, bool reuse);      /* memory.c: offsets */
+/* alike.c: stores what training stores, a plan with memory of a graph that shares attributes */
+void pass_alike(Plan *p, const Plan *training);
+void pass_memory(Plan *p, bool reuse); /* memory.c: offsets */
 
 #endif

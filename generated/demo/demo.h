@@ -47,7 +47,7 @@
 #define DEMO_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
 #define DEMO_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define DEMO_TENSORS INT64_C(86)  /* lines of the tensor table */
-#define DEMO_KERNELS INT64_C(67)  /* lines of the kernel table */
+#define DEMO_KERNELS INT64_C(56)  /* lines of the kernel table */
 #define DEMO_TRAINING INT64_C(1)  /* 0: built with --inference */
 #define DEMO_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 

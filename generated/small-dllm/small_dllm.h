@@ -47,7 +47,7 @@
 #define SMALL_DLLM_STATE_BYTES_CONSTANT INT64_C(320)  /* and this once */
 #define SMALL_DLLM_STATE_BYTES_PER_ROUTED INT64_C(4096)  /* of those per token: what tokens that routes leave out do not need */
 #define SMALL_DLLM_TENSORS INT64_C(76)  /* lines of the tensor table */
-#define SMALL_DLLM_KERNELS INT64_C(79)  /* lines of the kernel table */
+#define SMALL_DLLM_KERNELS INT64_C(75)  /* lines of the kernel table */
 #define SMALL_DLLM_TRAINING INT64_C(1)  /* 0: built with --inference */
 #define SMALL_DLLM_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 

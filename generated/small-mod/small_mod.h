@@ -47,7 +47,7 @@
 #define SMALL_MOD_STATE_BYTES_CONSTANT INT64_C(256)  /* and this once */
 #define SMALL_MOD_STATE_BYTES_PER_ROUTED INT64_C(3072)  /* of those per token: what tokens that routes leave out do not need */
 #define SMALL_MOD_TENSORS INT64_C(65)  /* lines of the tensor table */
-#define SMALL_MOD_KERNELS INT64_C(83)  /* lines of the kernel table */
+#define SMALL_MOD_KERNELS INT64_C(77)  /* lines of the kernel table */
 #define SMALL_MOD_TRAINING INT64_C(1)  /* 0: built with --inference */
 #define SMALL_MOD_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 

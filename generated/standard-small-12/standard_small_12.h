@@ -47,7 +47,7 @@
 #define STANDARD_SMALL_12_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
 #define STANDARD_SMALL_12_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define STANDARD_SMALL_12_TENSORS INT64_C(110)  /* lines of the tensor table */
-#define STANDARD_SMALL_12_KERNELS INT64_C(33)  /* lines of the kernel table */
+#define STANDARD_SMALL_12_KERNELS INT64_C(30)  /* lines of the kernel table */
 #define STANDARD_SMALL_12_TRAINING INT64_C(1)  /* 0: built with --inference */
 #define STANDARD_SMALL_12_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 
