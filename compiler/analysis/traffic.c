@@ -50,6 +50,17 @@ static bool is_depth(SiteWalk *w, const Step *s, int index) {
     return false;
 }
 
+/* Bytes per token of a step's results that nobody reads: they are there so that training has the
+** same kernel, and are none of the read's own. */
+static double alike_bytes(const Plan *p, const Step *s) {
+    double floats = 0;
+    for (int i = 0; p->alike && i < s->n; i++) {
+        const Buffer *b = p->buffer[s->node[i]->id];
+        if (b && p->alike[s->node[i]->id] && b->last == b->first) floats += (double)b->count;
+    }
+    return 4 * floats;
+}
+
 ReportTraffic report_traffic(const Report *r) {
     const Plan *p = r->planned.plan[PLAN_LOGITS];
     double row = 4.0 * (double)r->model->dim;
@@ -60,7 +71,8 @@ ReportTraffic report_traffic(const Report *r) {
         bool was = w.open;
         const char *site = site_of(s);
         if (site && !strcmp(site, "readout")) break;
-        if (is_depth(&w, s, i)) t.all += r->planned.step[PLAN_LOGITS][i].cost.bytes_per_token / row;
+        double bytes = r->planned.step[PLAN_LOGITS][i].cost.bytes_per_token - alike_bytes(p, s);
+        if (is_depth(&w, s, i)) t.all += bytes / row;
         /* the first product of the sublayer reads the normalised row: one was written */
         else if (was && !w.open && w.row >= 0 && feeds(p, w.row, s->anchor)) t.mixing -= 1;
     }

@@ -21,8 +21,7 @@ static Report *report_passes(const char *path, PassOptions passes) {
 }
 
 /* A stack of attention and MLP, width 128. */
-static Report *written_without(void **state, const char *residual, int layers, TwoPhase how,
-                               unsigned off) {
+static Report *written_how(void **state, const char *residual, int layers, TwoPhase how) {
     char path[SCRATCH_PATH];
     FILE *f = fopen(scratch_path(state, "model.lua", path), "w");
     assert_non_null(f);
@@ -33,11 +32,7 @@ static Report *written_without(void **state, const char *residual, int layers, T
             "activation = 'relu' } }) }\n",
             residual, layers);
     assert_int_equal(fclose(f), 0);
-    return report_passes(path, (PassOptions){ .two_phase = how, .off = off });
-}
-
-static Report *written_how(void **state, const char *residual, int layers, TwoPhase how) {
-    return written_without(state, residual, layers, how, 0);
+    return report_passes(path, (PassOptions){ .two_phase = how });
 }
 
 static Report *report_written(void **state, const char *residual, int layers) {
@@ -228,15 +223,14 @@ static void source_counts_are_the_papers(void **state) {
 
 /* The first read is of the embedding alone, and its norm: 2 rows; then 4, or sources and 3. */
 static void depth_traffic_of_one_pass_and_of_two_phases(void **state) {
-    const unsigned off = 1u << PASS_alike; /* what is stored for training to share kernels */
-    Report *r = written_without(state, "standard {}", 6, TWO_PHASE_AUTO, off);
+    Report *r = report_written(state, "standard {}", 6);
     assert_true(close_to(r->traffic.all, (2 + 11 * 4) / 12.0));
     assert_true(close_to(r->traffic.mixing, r->traffic.all - 1));
     report_free(r);
-    r = written_without(state, "attnres { blocks = 8 }", 64, TWO_PHASE_OFF, off);
+    r = written_how(state, "attnres { blocks = 8 }", 64, TWO_PHASE_OFF);
     assert_true(fabs(r->traffic.all - 8.3) < 0.05);
     report_free(r);
-    r = written_without(state, "attnres { blocks = 8 }", 64, TWO_PHASE_ON, off);
+    r = written_how(state, "attnres { blocks = 8 }", 64, TWO_PHASE_ON);
     assert_true(r->traffic.all > 4 && r->traffic.all < 6);
     report_free(r);
 }
