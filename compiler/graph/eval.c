@@ -186,16 +186,13 @@ static void run(Eval *ev, const Node *n, const double **in) {
 
 Eval *eval_new(const Graph *g, const EvalInput *in) {
     Eval *ev = checked_new(1, sizeof *ev);
-    int most = 0;
     ev->g = g;
     ev->input = *in;
     if (in->batch < 1 || in->time < 1 || !checked_size(in->batch, in->time, &ev->tokens))
         bug(NULL, "%lld sequences of %lld tokens", (long long)in->batch, (long long)in->time);
     ev->value = checked_new((size_t)g->n + 1, sizeof *ev->value);
     ev->list = checked_new((size_t)graph_lists(g) + 1, sizeof *ev->list);
-    for (int i = 0; i < g->n; i++)
-        most = g->node[i]->nin > most ? g->node[i]->nin : most;
-    const double **operand = checked_new((size_t)most + 1, sizeof *operand);
+    const double **operand = checked_new((size_t)graph_most_operands(g) + 1, sizeof *operand);
     ev->list[0].count = ev->tokens;
     plan_needed(ev);
     plan_last_use(ev);

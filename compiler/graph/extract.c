@@ -26,10 +26,8 @@ Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **tw
     Graph *to = graph_new_like(g);
     size_t n = (size_t)g->n;
     bool *live = graph_alloc(to, n * sizeof *live);
-    int most = 0, p = 0;
-    for (int i = 0; i < g->n; i++)
-        most = g->node[i]->nin > most ? g->node[i]->nin : most;
-    Node **in = graph_alloc(to, (size_t)most * sizeof *in);
+    int p = 0;
+    Node **in = graph_alloc(to, (size_t)graph_most_operands(g) * sizeof *in);
     mark(g, outputs, live);
     for (int i = 0; i < g->n; i++) {
         const Node *from = g->node[i];

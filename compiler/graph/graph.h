@@ -279,6 +279,7 @@ int64_t graph_tensors(const Graph *g); /* of all parameters */
 int *graph_uses(Graph *g, const bool *by);
 bool *graph_needed(Graph *g);
 void graph_mark_operands(const Graph *g, bool *marked);
+int graph_most_operands(const Graph *g); /* of any of its nodes */
 /* How many operands give a node its value; those behind them it only waits for. */
 int node_reads(const Node *n);
 /* Results that a node has: the last one of some ops is of an operand that may be missing. */

@@ -20,6 +20,13 @@ bool *graph_needed(Graph *g) {
     return needed;
 }
 
+int graph_most_operands(const Graph *g) {
+    int most = 0;
+    for (int i = 0; i < g->n; i++)
+        most = g->node[i]->nin > most ? g->node[i]->nin : most;
+    return most;
+}
+
 void graph_mark_operands(const Graph *g, bool *marked) {
     for (int i = g->n; i-- > 0;)
         for (int k = 0; marked[i] && k < g->node[i]->nin; k++)

@@ -6,7 +6,8 @@
 */
 #include "plan.h"
 
-enum { MISSES = 100 }; /* anchors that training lacks, after which the others are taken for such */
+/* So many searches for anchors that training lacks: each goes through its whole forward part. */
+enum { MISSES = 100 };
 
 typedef struct Alike {
     Graph *training;
@@ -46,19 +47,12 @@ static Node *find_twin(Alike *a, const Node *x) {
     return n;
 }
 
-static int most_operands(const Graph *g) {
-    int most = 0;
-    for (int i = 0; i < g->n; i++)
-        if (g->node[i]->nin > most) most = g->node[i]->nin;
-    return most;
-}
-
 void pass_alike(Plan *p, const Plan *training) {
     Graph *g = p->g;
     size_t n = (size_t)g->n + 1;
     Alike a = { .training = training->g };
     a.twin = graph_scratch(g, n * sizeof *a.twin);
-    a.in = graph_scratch(g, ((size_t)most_operands(g) + 1) * sizeof *a.in);
+    a.in = graph_scratch(g, ((size_t)graph_most_operands(g) + 1) * sizeof *a.in);
     p->alike = graph_alloc(g, n);
     for (int i = 0; i < g->n; i++) {
         const Node *x = g->node[i];

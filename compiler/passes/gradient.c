@@ -95,7 +95,6 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
     Node *loss = graph_find(g, "loss");
     Loc loc = g->loc;
     const char *site = g->site;
-    int most = 1;
     if (!loss) bug(NULL, "there is no output 'loss' to differentiate");
     if (loss->shape.rank || loss->shape.lead != LEAD_NONE)
         bug(loss, "the loss must be one number, not %s", shape_text(g, &loss->shape));
@@ -104,9 +103,7 @@ void pass_gradient_rules(Graph *g, const OpInfo *rules) {
     d.reached = graph_alloc(g, (size_t)g->n * sizeof *d.reached);
     d.leads = graph_alloc(g, (size_t)g->n * sizeof *d.leads);
     d.runs = gradient_runs(g, d.leads);
-    for (int i = 0; i < g->n; i++)
-        most = g->node[i]->nin > most ? g->node[i]->nin : most;
-    Node **dx = graph_alloc(g, (size_t)most * sizeof *dx);
+    Node **dx = graph_alloc(g, ((size_t)graph_most_operands(g) + 1) * sizeof *dx);
     mark(&d, loss);
 
     g->backward = true;
