@@ -18,7 +18,7 @@ static int64_t forward_floats(int64_t d) {
 static int64_t backward_floats(int64_t d) {
     int64_t again = STRATA_PAIRS ? KEYS * BLOCK + 2 * k_pairs_block_floats(d, BLOCK) + 64 : 0;
     return 4 * KEYS * padded(d) + 2 * KEYS * BLOCK + BLOCK * (d + 2 * panel_rows(d))
-        + 2 * BLOCK * padded(d) + 3 * BLOCK + 256 + pair_floats(d) + again;
+        + 2 * BLOCK * padded(d) + 3 * BLOCK + 256 + OWN_FLOATS + pair_floats(d) + again;
 }
 
 int64_t k_attention_scratch(int64_t d) {

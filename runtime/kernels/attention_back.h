@@ -34,13 +34,17 @@ enum {
     FAR_BYTES = 1 << 20 /* of what a pair's blocks share: a second-level cache keeps less */
 };
 
+#include "attention_back_near.h"
+
 typedef struct QueryBlock {
     const Attention *a;
     KeySource source;
     int queries, keys; /* which gradients are wanted */
     float *k, *v;      /* copies of a tile's rows */
     float *dk, *dv;    /* gradients of a tile of averages */
-    float *p, *ds;     /* [PANELS][KEYS][PANEL] */
+    float *room;       /* [OWN_FLOATS] */
+    NearKeys near;
+    float *p, *ds; /* [PANELS][KEYS][PANEL] */
     /* of pairs: a tile's rows and its keys turned; p and ds [KEYS][BLOCK]; blocks of the rows
     ** below */
     uint16_t *key_rows, *value_rows, *turned, *p_rows, *ds_rows;
@@ -53,11 +57,6 @@ typedef struct QueryBlock {
     int far; /* a pair's keys, values and their gradients are more than a cache keeps */
     int64_t b, group, head, t, n; /* queries t .. t + n - 1 */
 } QueryBlock;
-
-static void fill(int64_t n, float value, float *x) {
-    for (int64_t i = 0; i < n; i += LANES)
-        v_store(x + i, v_splat(value));
-}
 
 static QueryBlock open_space(const Attention *a, int64_t b, int64_t group, float *scratch) {
     QueryBlock x = { .a = a, .source = k_attention_source(a, b, group), .b = b, .group = group };
@@ -75,6 +74,7 @@ static QueryBlock open_space(const Attention *a, int64_t b, int64_t group, float
     x.lse = take(&scratch, BLOCK);
     x.delta = take(&scratch, BLOCK);
     x.ones = take(&scratch, PANEL);
+    x.room = take(&scratch, OWN_FLOATS);
     fill(PANEL, 1.0f, x.ones);
     if (in_pairs(a)) {
         x.key_rows = take_bf16(&scratch, KEYS * whole_steps(a->dk));
@@ -263,25 +263,32 @@ static void tile_averages(QueryBlock *x, int64_t first, int64_t n, int64_t panel
     k_pool_back(a, first, n, a->dk, x->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
 }
 
+static KeyRows tile_rows(QueryBlock *x, int64_t first, int64_t n) {
+    const Attention *a = x->a;
+    if (x->near.k) return near_rows(a, &x->near, first);
+    KeyRows r = far_rows(a, x->b, x->group, first);
+    r.ldk = a->ldk, r.ldv = a->ldv;
+    r.k = k_source_near(a, &x->source, first, n, a->dk, x->source.k, &r.ldk, x->k);
+    r.v = k_source_near(a, &x->source, first, n, a->dv, x->source.v, &r.ldv, x->v);
+    if (in_pairs(a)) {
+        ask_for_tile(x, first, n, r.dk, r.dv);
+    } else if (x->keys && !a->pool) {
+        k_rows_soon(n, a->dk, r.dk, r.lddk);
+        k_rows_soon(n, a->dv, r.dv, r.lddv);
+    }
+    return r;
+}
+
 /* The block against the tile of n keys from 'first' on. */
 static void tile(QueryBlock *x, int64_t first, int64_t n) {
     const Attention *a = x->a;
-    int64_t ldk = a->ldk, ldv = a->ldv, panels = (x->n + PANEL - 1) / PANEL, count[PANELS];
-    const float *k = k_source_near(a, &x->source, first, n, a->dk, x->source.k, &ldk, x->k);
-    const float *v = k_source_near(a, &x->source, first, n, a->dv, x->source.v, &ldv, x->v);
-    float *dk = a->dk_ + (key_row(a, x->b) + first) * a->lddk + x->group * a->dk;
-    float *dv = a->dvalue + (key_row(a, x->b) + first) * a->lddv + x->group * a->dv;
-    if (in_pairs(a)) {
-        ask_for_tile(x, first, n, dk, dv);
-    } else if (x->keys && !a->pool) {
-        k_rows_soon(n, a->dk, dk, a->lddk);
-        k_rows_soon(n, a->dv, dv, a->lddv);
-    }
-    if (in_pairs(a)) open_tile(x, n, k, ldk, v, ldv);
+    int64_t panels = (x->n + PANEL - 1) / PANEL, count[PANELS];
+    KeyRows r = tile_rows(x, first, n);
+    if (in_pairs(a)) open_tile(x, n, r.k, r.ldk, r.v, r.ldv);
     for (int64_t i = 0; i < panels; i++) {
         if (in_pairs(a)) ahead_ask(&x->ahead, panels - i);
         if (!SHAPED && in_pairs(a)) panel_of_pairs(x, i, first, n);
-        else count[i] = tile_panel(x, i, first, n, k, ldk, v, ldv);
+        else count[i] = tile_panel(x, i, first, n, r.k, r.ldk, r.v, r.ldv);
     }
     /* Later panels may be past their windows. */
     while (SHAPED && a->window && panels > 0 && !count[panels - 1])
@@ -289,8 +296,8 @@ static void tile(QueryBlock *x, int64_t first, int64_t n) {
     if (a->pool) {
         tile_averages(x, first, n, panels, count);
     } else if (x->keys) {
-        tile_back(x, n, a->dv, panels, count, 0, dv, a->lddv);
-        tile_back(x, n, a->dk, panels, count, 1, dk, a->lddk);
+        tile_back(x, n, a->dv, panels, count, 0, r.dv, r.lddv);
+        tile_back(x, n, a->dk, panels, count, 1, r.dk, r.lddk);
     }
 }
 
@@ -336,18 +343,21 @@ static void scale_rows(int64_t n, int64_t d, float scale, float *rows, int64_t l
 ** they are averages of); also of its queries. */
 static void own_keys(QueryBlock *x, int64_t k0, int64_t k1, int queries) {
     const Attention *a = x->a;
-    int64_t row = key_row(a, x->b) + k0, shared = a->heads / a->groups,
-            rows = a->pool ? a->time : k1 - k0;
-    clear_rows(rows, a->dk, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
-    clear_rows(rows, a->dv, a->dvalue + row * a->lddv + x->group * a->dv, a->lddv);
+    int64_t shared = a->heads / a->groups, rows = a->pool ? a->time : k1 - k0;
+    KeyRows far = far_rows(a, x->b, x->group, k0);
+    x->near = near_keys(a, &x->source, k0, k1 - k0, x->room);
+    if (!x->near.k) {
+        clear_rows(rows, a->dk, far.dk, far.lddk);
+        clear_rows(rows, a->dv, far.dv, far.lddv);
+    }
     x->keys = 1;
     x->queries = queries;
     x->far = (k1 - k0) * (a->dk + a->dv) * 8 > FAR_BYTES;
     int64_t t0 = a->causal && !a->sees ? k0 / BLOCK * BLOCK : 0, t1 = queries_of(a, x->b);
     if (SHAPED && a->window) t1 = min64(t1, k1 - 1 + a->window);
     blocks(x, x->group * shared, (x->group + 1) * shared, t0, t1, k0, k1);
-    if (in_pairs(a))
-        scale_rows(rows, a->dk, a->scale, a->dk_ + row * a->lddk + x->group * a->dk, a->lddk);
+    if (x->near.k) near_give(a, &x->near, rows, far);
+    if (in_pairs(a)) scale_rows(rows, a->dk, a->scale, far.dk, far.lddk);
 }
 
 /* Whether a pair is one task: if the worker with most pairs is done before it would be with its

@@ -32,7 +32,8 @@ enum {
     KEYS = STRATA_TILES ? 64 : 96,
     BLOCK = 128,                        /* queries of a backward block */
     QUERIES = STRATA_TILES ? 512 : 256, /* queries of a forward task, at most */
-    FEW = ATTENTION_FEW                 /* queries, at most, that attend one by one (decoding) */
+    OWN_FLOATS = 1 << 17, /* of a backward task's keys, values and their gradients, copied */
+    FEW = ATTENTION_FEW   /* queries, at most, that attend one by one (decoding) */
 };
 
 /* Whether this problem's products are of pairs; a constant no in most libraries. */

@@ -171,28 +171,33 @@ static inline Problem problem_with(int bf16, Size s, uint64_t seed, Side side) {
 }
 
 /* Alone, gradients come from other tasks than in a batch: the bits are the same. */
-static inline void check_batches(int bf16) {
-    static const int pool[] = { 0, 0, 0, 4, 17 };
-    for (int i = 0; i < 5; i++) {
-        Size
-            s = { 3, i == 0 ? 300 : 150, 2 + 2 * i, 2, 20 + 12 * i, 36, i != 1 && i != 4, pool[i] },
-            single = s;
-        single.sequences = 1;
-        Problem all = problem_with(bf16, s, 500 + (uint64_t)i, AFTER);
-        run_forward(&all.a, all.scratch);
-        run_backward(&all);
-        for (int64_t b = 0; b < s.sequences; b++) {
-            Problem one = problem_with(bf16, single, 1, AFTER);
-            alone(&one, &all, b);
-            assert_true(s.pool
-                        || k_attention_grad_tasks(&one.a) != k_attention_grad_tasks(&all.a) / 3);
-            run_forward(&one.a, one.scratch);
-            run_backward(&one);
-            same_sequence(&all.a, b, &one.a);
-            problem_free(&one);
-        }
-        problem_free(&all);
+static inline void check_batch(int bf16, Size s, uint64_t seed) {
+    Size single = s;
+    single.sequences = 1;
+    Problem all = problem_with(bf16, s, seed, AFTER);
+    run_forward(&all.a, all.scratch);
+    run_backward(&all);
+    for (int64_t b = 0; b < s.sequences; b++) {
+        Problem one = problem_with(bf16, single, 1, AFTER);
+        alone(&one, &all, b);
+        assert_true(s.pool || k_attention_grad_tasks(&one.a) != k_attention_grad_tasks(&all.a) / 3);
+        run_forward(&one.a, one.scratch);
+        run_backward(&one);
+        same_sequence(&all.a, b, &one.a);
+        problem_free(&one);
     }
+    problem_free(&all);
+}
+
+/* The last one's tasks copy their keys alone, and have too many in a batch. */
+static inline void check_batches(int bf16) {
+    static const Size sizes[] = {
+        { 3, 300, 2, 2, 20, 36, 1, 0 },   { 3, 150, 4, 2, 32, 36, 0, 0 },
+        { 3, 150, 6, 2, 44, 36, 1, 0 },   { 3, 150, 8, 2, 56, 36, 1, 4 },
+        { 3, 150, 10, 2, 68, 36, 0, 17 }, { 3, 300, 2, 2, 160, 160, 1, 0 },
+    };
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++)
+        check_batch(bf16, sizes[i], 500 + (uint64_t)i);
 }
 
 /* A causal row sees only what is before it, in bits too. */

@@ -22,6 +22,9 @@ static const Size sizes[] = {
     { 2, 130, 8, 1, 7, 9, 1, 0 },
     { 1, 260, 1, 1, 33, 65, 0, 0 },
     { 1, 289, 4, 4, 31, 17, 1, 0 },
+    /* more keys than a task copies: of a pair, and of a range */
+    { 4, 170, 1, 1, 200, 196, 1, 0 },
+    { 1, 200, 1, 1, 196, 200, 0, 0 },
     /* averages of chunks, and of whole sequences: more of them than tokens, too */
     { 2, 7, 2, 1, 8, 8, 1, 9 },
     { 3, 41, 4, 2, 20, 12, 1, 4 },

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+** Attention, backward: where the keys and values of a task lie, and their gradients.
+**
+** Every block of queries comes back to all of them.  A head's rows are as far apart as those of all
+** heads, often a power of two: then they share few sets of a cache, and push each other out long
+** before it is full.  So a task copies those that it owns to rows side by side, where OWN_FLOATS
+** hold them, and hands their gradients back in the end.
+*/
+#ifndef STRATA_ATTENTION_BACK_NEAR_H
+#define STRATA_ATTENTION_BACK_NEAR_H
+
+#include "attention_tile.h"
+
+/* Rows of keys and values and of their gradients, from some key on. */
+typedef struct KeyRows {
+    const float *k, *v;
+    float *dk, *dv;
+    int64_t ldk, ldv, lddk, lddv;
+} KeyRows;
+
+/* A task's own, from key 'first' on; k is NULL if they are not copied. */
+typedef struct NearKeys {
+    const float *k, *v;
+    float *dk, *dv; /* [keys][padded(d)] */
+    int64_t ldk, ldv, first;
+} NearKeys;
+
+static void fill(int64_t n, float value, float *x) {
+    for (int64_t i = 0; i < n; i += LANES)
+        v_store(x + i, v_splat(value));
+}
+
+/* Where the gradients belong of a group's keys from 'first' on. */
+static KeyRows far_rows(const Attention *a, int64_t b, int64_t group, int64_t first) {
+    int64_t row = key_row(a, b) + first;
+    return (KeyRows){ .dk = a->dk_ + row * a->lddk + group * a->dk,
+                      .dv = a->dvalue + row * a->lddv + group * a->dv,
+                      .lddk = a->lddk,
+                      .lddv = a->lddv };
+}
+
+static KeyRows near_rows(const Attention *a, const NearKeys *x, int64_t first) {
+    int64_t at = first - x->first, lddk = padded(a->dk), lddv = padded(a->dv);
+    return (KeyRows){ x->k + at * x->ldk,
+                      x->v + at * x->ldv,
+                      x->dk + at * lddk,
+                      x->dv + at * lddv,
+                      x->ldk,
+                      x->ldv,
+                      lddk,
+                      lddv };
+}
+
+/* Copies n keys and values from 'first' on to room[OWN_FLOATS], if they and their gradients fit,
+** which are zeros yet.  Pairs are brought near as such, averages as they are computed. */
+static NearKeys near_keys(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                          float *room) {
+    NearKeys x = { .ldk = a->ldk, .ldv = a->ldv, .first = first };
+    float *end = room;
+    float *copy_k = take(&end, n * padded(a->dk)), *copy_v = take(&end, n * padded(a->dv)),
+          *dk = take(&end, n * padded(a->dk)), *dv = take(&end, n * padded(a->dv));
+    if (in_pairs(a) || a->pool || end - room > OWN_FLOATS) return x;
+    x.dk = dk, x.dv = dv;
+    x.k = k_source_near(a, s, first, n, a->dk, s->k, &x.ldk, copy_k);
+    x.v = k_source_near(a, s, first, n, a->dv, s->v, &x.ldv, copy_v);
+    fill(n * padded(a->dk), 0, x.dk);
+    fill(n * padded(a->dv), 0, x.dv);
+    return x;
+}
+
+static void give_rows(int64_t n, int64_t d, const float *near, float *rows, int64_t ld) {
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t e = 0; e < d; e += LANES)
+            store_left(rows + t * ld + e, d - e, v_load(near + t * padded(d) + e));
+}
+
+/* Gradients of n keys and values, to where they belong. */
+static void near_give(const Attention *a, const NearKeys *x, int64_t n, KeyRows to) {
+    give_rows(n, a->dk, x->dk, to.dk, to.lddk);
+    give_rows(n, a->dv, x->dv, to.dv, to.lddv);
+}
+
+#endif
