@@ -120,6 +120,7 @@ Frame k_frame(Context *c, int program, const void *w, void *arena, const int32_t
                 .N = B * T };
     Parts p = parts_of(program == PROGRAM_PROBE, f.N);
     place(&f, &p, arena);
+    f.whole_phases = f.program->phases;
     f.uniform[0] = 1;
     f.uniform[1] = (float)(1.0 / (double)f.N);
     for (int64_t i = 0; i < f.N; i++)

@@ -21,10 +21,10 @@ typedef struct Sharing {
 } Sharing;
 
 /* 'product', 'block': the first of products of few rows that run side by side, and columns of a
-** task. */
+** task.  'packing': the token phase whose weights are packed, NULL: none is. */
 typedef struct Job {
     Frame *f;
-    const Stage *phase;
+    const Stage *phase, *packing;
     const Action *product;
     int64_t block;
     Sharing sharing; /* of a token phase */
@@ -57,8 +57,7 @@ static bool calls_blas(const Frame *f, const Stage *phase) {
 static Sharing sharing_of(const Frame *f, const Stage *phase) {
     Sharing x = { rows_left(f, phase), f->ctx->setup.workers, k_constants.granule };
     if (calls_blas(f, phase)) x.workers = 1;
-    if (x.rows <= x.workers * k_constants.chunk && !f->program->granule_floats)
-        x.unit = k_constants.bf16 ? SHARE_UNIT_BF16 : SHARE_UNIT;
+    if (!phase->sums) x.unit = k_constants.bf16 ? SHARE_UNIT_BF16 : SHARE_UNIT;
     return x;
 }
 
@@ -142,7 +141,7 @@ static void run_columns(Frame *f, const Stage *phase, const Action *s, int32_t p
     for (int32_t i = 0; i < products; i++)
         columns += s[i].product.columns;
     int64_t share = blocks(columns, workers > 1 ? FEW_TASKS * workers : 1);
-    Job j = { f, phase, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS, { 0 } };
+    Job j = { f, phase, 0, s, blocks(share, FEW_COLUMNS) * FEW_COLUMNS, { 0 } };
     for (int32_t i = 0; i < products; i++)
         tasks += blocks(s[i].product.columns, j.block);
     k_par_for(f->ctx, tasks, columns_task, &j);
@@ -170,7 +169,7 @@ static void parts_task(void *arg, int64_t task, int32_t worker) {
 /* Products of parts of few rows. */
 static void run_parts(Frame *f, const Stage *phase, const Action *s) {
     int64_t workers = f->ctx->setup.workers, parts = s->each.parts;
-    Job j = { f, phase, s, blocks(parts, workers > 1 ? FEW_TASKS * workers : 1), { 0 } };
+    Job j = { f, phase, 0, s, blocks(parts, workers > 1 ? FEW_TASKS * workers : 1), { 0 } };
     k_par_for(f->ctx, blocks(parts, j.block), parts_task, &j);
     if (k_constants.check) k_check_step(f, s, 0), k_check_free(f, s, 0);
 }
@@ -194,6 +193,53 @@ static void run_few(Frame *f, const Stage *phase) {
     }
 }
 
+/* == Packing ============================================================== */
+
+/* Tasks that pack the weights of a token phase's products. */
+static int64_t packing_tasks(const Frame *f, const Stage *phase) {
+    int64_t tasks = 0;
+    for (int32_t i = 0; i < phase->count; i++)
+        tasks += k_pack_tasks(f, &k_actions[phase->first + i]);
+    return tasks;
+}
+
+static void pack_task(void *arg, int64_t task, int32_t worker) {
+    const Job *j = arg;
+    for (int32_t i = 0; i < j->packing->count; i++) {
+        const Action *s = &k_actions[j->packing->first + i];
+        int64_t n = k_pack_tasks(j->f, s);
+        if (task < n) {
+            frame_profile(j->f, s, 1, worker);
+            k_pack_task(j->f, s, task, worker);
+            frame_profile(j->f, s, 0, worker);
+            return;
+        }
+        task -= n;
+    }
+}
+
+static void pack_weights(Frame *f, const Stage *phase) {
+    Job j = { .f = f, .packing = phase };
+    int64_t tasks = packing_tasks(f, phase);
+    if (tasks) k_par_for(f->ctx, tasks, pack_task, &j);
+}
+
+/* The next phase, if its weights may be packed beside this one's tasks: parameters, for products of
+** all tokens.  What else weights are made of may not be there yet, nor how many rows a list has. */
+static const Stage *packed_beside(const Frame *f, const Stage *phase) {
+    const Stage *next = phase + 1;
+    if (!f->packed || f->few) return 0;
+    if (next - &k_stages[f->program->phase] >= f->whole_phases || next->global || next->list)
+        return 0;
+    for (int32_t i = 0; i < next->count; i++) {
+        const Action *s = &k_actions[next->first + i];
+        if (s->list || (k_pack_tasks(f, s) && k_refs[s->ref + 2].area != AREA_WEIGHT)) return 0;
+    }
+    return next;
+}
+
+/* == Global phases ======================================================== */
+
 static void tile_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     int attention_step = 0;
@@ -203,16 +249,19 @@ static void tile_task(void *arg, int64_t task, int32_t worker) {
         int64_t n = k_global_tasks(j->f, s, attention_step);
         if (task < n) {
             k_global_action(j->f, s, task, worker, attention_step);
-            break;
+            leave_mode(mode);
+            return;
         }
         task -= n;
         attention_step += s->what == DO_ATTENTION;
     }
     leave_mode(mode);
+    pack_task(arg, task, worker);
 }
 
+/* Weights of the next phase are packed last: whoever has nothing else left does it. */
 static void run_global(Frame *f, const Stage *phase) {
-    Job j = { .f = f, .phase = phase };
+    Job j = { .f = f, .phase = phase, .packing = packed_beside(f, phase) };
     int64_t tasks = 0;
     int attention_step = 0;
     for (int32_t i = 0; i < phase->count; i++) {
@@ -221,7 +270,9 @@ static void run_global(Frame *f, const Stage *phase) {
         tasks += k_global_tasks(f, s, attention_step);
         attention_step += s->what == DO_ATTENTION;
     }
+    if (j.packing) tasks += packing_tasks(f, j.packing);
     k_par_for(f->ctx, tasks, tile_task, &j);
+    f->packed_for = j.packing;
     bool carries = f->states && k_constants.carried_floats;
     attention_step = 0;
     for (int32_t i = 0; i < phase->count; i++) {
@@ -239,36 +290,14 @@ static void run_global(Frame *f, const Stage *phase) {
     }
 }
 
-static void pack_task(void *arg, int64_t task, int32_t worker) {
-    const Job *j = arg;
-    for (int32_t i = 0; i < j->phase->count; i++) {
-        const Action *s = &k_actions[j->phase->first + i];
-        int64_t n = k_pack_tasks(j->f, s);
-        if (task < n) {
-            frame_profile(j->f, s, 1, worker);
-            k_pack_task(j->f, s, task, worker);
-            frame_profile(j->f, s, 0, worker);
-            return;
-        }
-        task -= n;
-    }
-}
-
-static void pack_weights(Frame *f, const Stage *phase) {
-    Job j = { .f = f, .phase = phase };
-    int64_t tasks = 0;
-    for (int32_t i = 0; i < phase->count; i++)
-        tasks += k_pack_tasks(f, &k_actions[phase->first + i]);
-    if (tasks) k_par_for(f->ctx, tasks, pack_task, &j);
-}
-
 void k_run_phase(Frame *f, const Stage *phase) {
     if (phase->global) run_global(f, phase);
     else if (!rows_left(f, phase)) return; /* a list of no rows */
     else if (f->few) run_few(f, phase);
     else {
         Job j = { .f = f, .phase = phase, .sharing = sharing_of(f, phase) };
-        pack_weights(f, phase);
+        if (f->packed_for != phase) pack_weights(f, phase);
+        f->packed_for = 0;
         k_par_for(f->ctx, shares(&j.sharing), share_task, &j);
     }
 }

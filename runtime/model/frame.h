@@ -58,7 +58,9 @@ typedef struct Frame {
     const float *weights;
     float *gradients;
     float *token, *granule, *constant, *local;
-    float *packed; /* weights of a token phase; NULL: each task packs what it needs */
+    float *packed;           /* weights of a token phase; NULL: each task packs what it needs */
+    const Stage *packed_for; /* whose weights lie there already; NULL: of none */
+    int32_t whole_phases;    /* phases, the first ones, that go through all tokens */
     /* those that the optimizer left packed; NULL: they may not be what weights are */
     const float *repacked;
     int32_t *position;

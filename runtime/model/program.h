@@ -219,10 +219,13 @@ typedef struct Action {
 } Action;
 
 typedef struct Stage {
-    int32_t first, count, global;
+    int32_t first, count;
+    int16_t global, sums;             /* sums: 1: over tokens, whole granules at a time */
     int32_t list;                     /* whose rows a token phase goes through; 0: all tokens */
     int64_t final_first, final_count; /* gradients final after it */
 } Stage;
+
+_Static_assert(sizeof(Stage) == 32, "an object has its bytes: there is no padding");
 
 /* One of the programs of a model. */
 typedef struct ModelProgram {

@@ -22,6 +22,7 @@ static int32_t check_causal(Context *c) {
 static int32_t run_last(Frame *f, int last_logits) {
     const ModelProgram *p = f->program;
     int32_t status = STRATA_OK;
+    f->whole_phases = p->phases - 1;
     for (int32_t i = 0; !status && i < p->phases; i++) {
         if (i == p->phases - 1 && !k_stages[p->phase + i].global) {
             if (!last_logits) break;

@@ -167,7 +167,7 @@ static void all_workers_get_rows(void **state) {
 static void the_last_shares_are_small(void **state) {
     Built b;
     open_kind(state, &b, (Kind){ "standard {}", "mlp { hidden = 72 }", { .chunk = 128 } });
-    assert_int_equal(tasks_of(&b, TIME, 2), 4); /* 128, 128, 64, 10 */
+    assert_int_equal(tasks_of(&b, TIME, 2), 5); /* 128, 112, 48, 32, 10 */
     assert_int_equal(tasks_of(&b, TIME, 3), 3); /* 112, 112, 106 */
     built_close(&b);
 }

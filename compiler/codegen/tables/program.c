@@ -71,11 +71,23 @@ static int64_t place_packed(Tables *t, const Stage *s) {
     return room;
 }
 
+/* Whether any operand of the phase's actions is sums of granules. */
+static bool has_sums(const Tables *t, const Stage *s) {
+    for (int i = 0; i < s->count; i++) {
+        const Action *a = &LIST(t->bytes.action, Action, s->first + i);
+        for (int k = 0; k < a->refs; k++)
+            if (LIST(t->bytes.ref, Ref, a->ref + k).area == AREA_GRANULE) return true;
+    }
+    return false;
+}
+
 static void add_phase(Tables *t, const Plan *p, const ProgramKind *kind, int phase,
                       RowsShared shared) {
     const Phase *from = &p->phase[phase];
     ModelProgram *out = &t->bytes.program[kind->which];
-    Stage s = { t->bytes.action.n, from->count, from->global, from->list, 0, 0 };
+    Stage s = {
+        .first = t->bytes.action.n, .count = from->count, .global = from->global, .list = from->list
+    };
     int attention = 0;
     if (kind->trains) params_final(&t->layout, phase, &s);
     for (int k = 0; k < from->count; k++) {
@@ -85,6 +97,7 @@ static void add_phase(Tables *t, const Plan *p, const ProgramKind *kind, int pha
     if (attention > t->bytes.constants.caches_at_once && !kind->probes)
         t->bytes.constants.caches_at_once = attention;
     out->packed_floats = larger(out->packed_floats, place_packed(t, &s));
+    s.sums = has_sums(t, &s);
     *(Stage *)list_add(&t->bytes.stage, sizeof s) = s;
 }
 
