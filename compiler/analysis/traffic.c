@@ -56,7 +56,8 @@ static double alike_bytes(const Plan *p, const Step *s) {
     double floats = 0;
     for (int i = 0; p->alike && i < s->n; i++) {
         const Buffer *b = p->buffer[s->node[i]->id];
-        if (b && p->alike[s->node[i]->id] && b->last == b->first) floats += (double)b->count;
+        if (b && p->alike->stored[s->node[i]->id] && b->last == b->first)
+            floats += (double)b->count;
     }
     return 4 * floats;
 }

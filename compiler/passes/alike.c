@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
-** Kernels that training shares with evaluation and generation.  A training step stores for its
-** backward part what a kernel summed up, such as the scores of a depth read; a kernel that does not
-** is another one, compiled beside it.  So the memory plan of the others stores that, too, where it
-** is little.
+** Kernels that training shares with evaluation and generation.  A training step computes some rows
+** earlier than the forward part wants them, as its backward part reads what they are made of, and
+** stores for that what a kernel summed up, such as the scores of a depth read; a kernel that does
+** not is another one, compiled beside it.  So the schedule of the others computes these rows as
+** early, and their memory plan stores that, too, where it is little.
 */
 #include "plan.h"
 
 /* So many searches for anchors that training lacks: each goes through its whole forward part. */
 enum { MISSES = 100 };
 
-typedef struct Alike {
+typedef struct Search {
     Graph *training;
     Node **twin; /* by id: the same in the training step's graph; NULL: there is none */
     Node **in;   /* room for the operands of any node */
     int next;    /* in that graph: behind the last anchor that is a twin */
     int misses;
-} Alike;
+} Search;
 
 static bool is_anchor(const Node *n) {
     Class c = op_info[n->op].class;
@@ -24,7 +25,7 @@ static bool is_anchor(const Node *n) {
 
 /* Anchors that take or give another precision than in training, such as attention to rounded keys,
 ** go by their order. */
-static Node *next_anchor(Alike *a, const Node *x) {
+static Node *next_anchor(Search *a, const Node *x) {
     for (int i = a->next; a->misses < MISSES && i < a->training->n; i++) {
         Node *n = a->training->node[i];
         if (n->backward) break;
@@ -34,7 +35,7 @@ static Node *next_anchor(Alike *a, const Node *x) {
     return NULL;
 }
 
-static Node *find_twin(Alike *a, const Node *x) {
+static Node *find_twin(Search *a, const Node *x) {
     bool known = true;
     for (int k = 0; k < x->nin; k++) {
         a->in[k] = a->twin[x->in[k]->id];
@@ -47,16 +48,39 @@ static Node *find_twin(Alike *a, const Node *x) {
     return n;
 }
 
-void pass_alike(Plan *p, const Plan *training) {
-    Graph *g = p->g;
+/* By id of the training step's nodes: the anchor of 'g' whose twin is the next one of the forward
+** part after the step that computes it; NULL: there is none. */
+static const Node **find_before(Graph *g, const Plan *training, Node *const *twin) {
+    size_t n = (size_t)training->g->n + 1;
+    const Node **of = graph_scratch(g, n * sizeof *of),
+               **before = graph_scratch(g, n * sizeof *before), *next = NULL;
+    for (int i = 0; i < g->n; i++)
+        if (twin[i]) of[twin[i]->id] = g->node[i];
+    for (int i = training->nstep; i-- > 0;) {
+        const Step *s = &training->step[i];
+        if (s->kind == STEP_ANCHOR && !s->anchor->backward && of[s->anchor->id])
+            next = of[s->anchor->id];
+        for (int k = 0; s->kind == STEP_ROW && k < s->n; k++)
+            before[s->node[k]->id] = next;
+    }
+    return before;
+}
+
+Alike *pass_alike(Graph *g, const Plan *training) {
     size_t n = (size_t)g->n + 1;
-    Alike a = { .training = training->g };
+    Alike *alike = graph_alloc(g, sizeof *alike);
+    Search a = { .training = training->g };
     a.twin = graph_scratch(g, n * sizeof *a.twin);
     a.in = graph_scratch(g, ((size_t)graph_most_operands(g) + 1) * sizeof *a.in);
-    p->alike = graph_alloc(g, n);
+    alike->stored = graph_alloc(g, n);
+    alike->before = graph_alloc(g, n * sizeof *alike->before);
     for (int i = 0; i < g->n; i++) {
         const Node *x = g->node[i];
         const Node *twin = a.twin[i] = find_twin(&a, x);
-        p->alike[i] = twin && op_info[x->op].class != VIEW && training->buffer[twin->id];
+        alike->stored[i] = twin && op_info[x->op].class != VIEW && training->buffer[twin->id];
     }
+    const Node **before = find_before(g, training, a.twin);
+    for (int i = 0; i < g->n; i++)
+        if (a.twin[i]) alike->before[i] = before[a.twin[i]->id];
+    return alike;
 }

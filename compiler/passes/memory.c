@@ -163,11 +163,11 @@ static void need_alike(Plan *p) {
         int64_t more = 0;
         if (s->kind != STEP_ROW) continue;
         for (int k = 0; k < s->n; k++)
-            if (p->alike[s->node[k]->id] && !p->buffer[s->node[k]->id])
+            if (p->alike->stored[s->node[k]->id] && !p->buffer[s->node[k]->id])
                 more += shape_count(&s->node[k]->shape);
         if (more > FEW && LITTLE * more > moved(p, i, seen)) continue;
         for (int k = 0; k < s->n; k++)
-            if (p->alike[s->node[k]->id]) need(p, s->node[k]);
+            if (p->alike->stored[s->node[k]->id]) need(p, s->node[k]);
     }
 }
 

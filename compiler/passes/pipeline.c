@@ -60,6 +60,7 @@ typedef struct PassRun {
     Keep keep;
     const Graph *from; /* of a program: the model's graph */
     Graph *g;          /* NULL before the first pass */
+    Alike *alike;      /* NULL before that pass */
     Plan *plan;        /* of g, once there is one */
 } PassRun;
 
@@ -107,9 +108,8 @@ static void run_small(PassRun *r) { r->g = pass_small(r->g, r->o->of, r->o->bits
 static void run_cache(PassRun *r) { r->g = pass_cache(r->g, r->o->cache); }
 static void run_recompute(PassRun *r) { r->g = pass_recompute(r->g, r->keep); }
 static void run_expand(PassRun *r) { r->g = pass_expand(r->g); }
-static void run_schedule(PassRun *r) { r->plan = pass_schedule(r->g); }
-
-static void run_alike(PassRun *r) { pass_alike(r->plan, r->o->training); }
+static void run_alike(PassRun *r) { r->alike = pass_alike(r->g, r->o->training); }
+static void run_schedule(PassRun *r) { r->plan = pass_schedule(r->g, r->alike); }
 
 static void run_memory(PassRun *r) {
     r->plan->guarded = r->o->check;

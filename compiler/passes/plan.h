@@ -81,6 +81,13 @@ typedef struct Pieces {
     int earliest; /* the first step that adds one; -1: some piece depends on nothing */
 } Pieces;
 
+/* What a program's graph has in common with the training step's, by node id. */
+typedef struct Alike {
+    bool *stored; /* the training step stores it */
+    const Node *
+        *before; /* of a row: the training step computes it before this anchor; NULL: none */
+} Alike;
+
 typedef struct Plan {
     Graph *g;
     Domain *domain;   /* by node id */
@@ -93,10 +100,10 @@ typedef struct Plan {
     int nphase;
     Contribution *part;
     int npart;
-    int *part_of;   /* by node id: the first part that is the node, -1: none is */
-    Pieces *pieces; /* by id of a parameter */
-    bool *alike;    /* by node id: the training step stores it; NULL: there is none */
-    int *next_side; /* by id of a node: its first other result, by id of that: the next; -1 */
+    int *part_of;       /* by node id: the first part that is the node, -1: none is */
+    Pieces *pieces;     /* by id of a parameter */
+    const Alike *alike; /* NULL: there is no training step */
+    int *next_side;     /* by id of a node: its first other result, by id of that: the next; -1 */
     /* by node id: offset of a parameter's weights and gradient, or of a table; filled by codegen */
     int64_t *place;
     bool rules;           /* gradients are what rules make of buffers */
@@ -139,9 +146,9 @@ Graph *pass_simplify(Graph *g);             /* simplify.c: identities */
 Graph *pass_recompute(Graph *g, Keep keep); /* recompute.c: backward reads what is cheap again */
 Graph *pass_precision(Graph *g);            /* precision.c: products take bfloat16 */
 Graph *pass_expand(Graph *g);               /* expand.c: softmax into its parts */
-Plan *pass_schedule(Graph *g);              /* schedule.c: steps and phases */
-/* alike.c: stores what training stores, a plan with memory of a graph that shares attributes */
-void pass_alike(Plan *p, const Plan *training);
-void pass_memory(Plan *p, bool reuse); /* memory.c: offsets */
+/* alike.c: 'training' is a plan with memory, its graph shares attributes with g */
+Alike *pass_alike(Graph *g, const Plan *training);
+Plan *pass_schedule(Graph *g, const Alike *alike); /* schedule.c: steps and phases */
+void pass_memory(Plan *p, bool reuse);             /* memory.c: offsets */
 
 #endif

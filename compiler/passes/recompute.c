@@ -174,7 +174,7 @@ static Node *rule(Rebuild *b, const Node *old, Node **in) {
 
 Graph *pass_recompute(Graph *g, Keep keep) {
     size_t n = (size_t)g->n + 1;
-    Recompute r = { .keep = keep, .slots = slots_find(g, true) };
+    Recompute r = { .keep = keep, .slots = slots_find(g, true, NULL) };
     r.kept = graph_alloc(g, n);
     r.again = graph_alloc(g, n);
     r.seen = graph_alloc(g, n * sizeof *r.seen);

@@ -331,11 +331,12 @@ static void list_sides(Plan *p) {
     }
 }
 
-Plan *pass_schedule(Graph *g) {
+Plan *pass_schedule(Graph *g, const Alike *alike) {
     size_t n = (size_t)g->n + 1;
     Plan *p = graph_alloc(g, sizeof *p);
-    Builder b = { .p = p, .g = g, .s = slots_find(g, false) };
+    Builder b = { .p = p, .g = g, .s = slots_find(g, false, alike) };
     p->g = g;
+    p->alike = alike;
     for (int i = 0; i < g->n; i++)
         p->rules |= g->node[i]->op == OP_statistic;
     b.lists = graph_lists(g);

@@ -164,11 +164,22 @@ static int allowed(const Slots *s, const Node *consumer, const int *limit) {
                                                             : wanted(s, consumer);
 }
 
+/* Row nodes that the training step computes before an anchor are to be there before it too. */
+static void limit_as_training(const Graph *g, const Slots *s, const int *asap, const Alike *alike,
+                              int *limit) {
+    for (int i = 0; alike && i < g->n; i++) {
+        const Node *anchor = alike->before[i];
+        if (!anchor || !is_row(s, g->node[i]) || !s->needed[anchor->id]) continue;
+        limit[i] = s->time[anchor->id] - 1 > asap[i] ? s->time[anchor->id] - 1 : asap[i];
+    }
+}
+
 /* Puts row nodes as late as all consumers allow and some want.  Twins are wanted by
 ** row kernels and anchors of token phases; those that none of them wants stay
 ** without a time. */
-static void time_late(Graph *g, Slots *s, const int *asap, bool twins) {
+static void time_late(Graph *g, Slots *s, const int *asap, const Alike *alike, bool twins) {
     int *late = new_times(g), *limit = new_times(g);
+    limit_as_training(g, s, asap, alike, limit);
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
         if (!s->needed[i]) continue;
@@ -210,15 +221,15 @@ static void time_twins(Graph *g, Slots *s, const int *asap) {
     }
 }
 
-static void time_rows(Graph *g, Slots *s) {
+static void time_rows(Graph *g, Slots *s, const Alike *alike) {
     int *asap = graph_scratch(g, ((size_t)g->n + 1) * sizeof *asap);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (is_row(s, n)) s->time[i] = asap[i] = earliest(s, asap, n);
         if (is_sum(s, n)) s->partial[i] = earliest(s, asap, n);
     }
-    time_late(g, s, asap, false); /* forward */
-    time_late(g, s, asap, true);  /* twins */
+    time_late(g, s, asap, alike, false); /* forward */
+    time_late(g, s, asap, NULL, true);   /* twins */
     time_twins(g, s, asap);
 }
 
@@ -317,7 +328,7 @@ static void find_stored(Graph *g, Slots *s) {
     }
 }
 
-Slots *slots_find(Graph *g, bool forward) {
+Slots *slots_find(Graph *g, bool forward, const Alike *alike) {
     size_t n = (size_t)g->n + 1;
     Slots *s = graph_scratch(g, sizeof *s);
     s->needed = graph_scratch(g, n);
@@ -340,7 +351,7 @@ Slots *slots_find(Graph *g, bool forward) {
     }
     delay_twins(g, s);
     time_anchors(g, s);
-    time_rows(g, s);
+    time_rows(g, s, alike);
     siblings_join(g, s);
     check_order(g, s);
     return s;

@@ -23,7 +23,7 @@ typedef struct Slots {
     int times;    /* all times are below it */
 } Slots;
 
-/* With 'forward', nodes of the gradient pass are left out. */
-Slots *slots_find(Graph *g, bool forward);
+/* With 'forward', nodes of the gradient pass are left out; 'alike' may be NULL. */
+Slots *slots_find(Graph *g, bool forward, const Alike *alike);
 
 #endif

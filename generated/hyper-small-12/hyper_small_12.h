@@ -47,7 +47,7 @@
 #define HYPER_SMALL_12_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
 #define HYPER_SMALL_12_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define HYPER_SMALL_12_TENSORS INT64_C(326)  /* lines of the tensor table */
-#define HYPER_SMALL_12_KERNELS INT64_C(43)  /* lines of the kernel table */
+#define HYPER_SMALL_12_KERNELS INT64_C(41)  /* lines of the kernel table */
 #define HYPER_SMALL_12_TRAINING INT64_C(1)  /* 0: built with --inference */
 #define HYPER_SMALL_12_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 

@@ -47,7 +47,7 @@
 #define OWN_MIXER_STATE_BYTES_CONSTANT INT64_C(64)  /* and this once */
 #define OWN_MIXER_STATE_BYTES_PER_ROUTED INT64_C(0)  /* of those per token: what tokens that routes leave out do not need */
 #define OWN_MIXER_TENSORS INT64_C(93)  /* lines of the tensor table */
-#define OWN_MIXER_KERNELS INT64_C(36)  /* lines of the kernel table */
+#define OWN_MIXER_KERNELS INT64_C(35)  /* lines of the kernel table */
 #define OWN_MIXER_TRAINING INT64_C(1)  /* 0: built with --inference */
 #define OWN_MIXER_BLAS INT64_C(0)  /* 1: it calls OpenBLAS, one that several threads may call: -lopenblas */
 

@@ -122,7 +122,7 @@ static Model *load(void **state, const char *residual, int layers) {
 }
 
 static Plan *plan(Graph *g) {
-    Plan *p = pass_schedule(prepared(g));
+    Plan *p = pass_schedule(prepared(g), NULL);
     pass_memory(p, true);
     /* of parameters: all at 0 */
     p->place = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->place);

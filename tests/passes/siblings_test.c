@@ -33,7 +33,7 @@ static void reads_of_one_value(void **state) {
                                     "%9 = linear %8, %3 : [tokens,64]\n"
                                     "%10 = add %6, %9 : [tokens,64]\n"
                                     "output \"y\" %10\n");
-    const Slots *s = slots_find(g, false);
+    const Slots *s = slots_find(g, false, NULL);
     assert_int_equal(s->time[8], s->time[5]);
     assert_true(s->time[9] > s->time[6]);
     assert_true(s->time[8] < s->time[6]);
@@ -46,7 +46,7 @@ static void a_read_of_the_product(void **state) {
     Graph *g = read_graph(TWO_READS "%7 = mul %2, %6 : [tokens,64]\n"
                                     "%8 = linear %7, %3 : [tokens,64]\n"
                                     "output \"y\" %8\n");
-    const Slots *s = slots_find(g, false);
+    const Slots *s = slots_find(g, false, NULL);
     assert_true(s->time[7] > s->time[6]);
     graph_free(g);
 }
@@ -62,7 +62,7 @@ static void a_read_behind_attention(void **state) {
                                     "%12 = reshape %8 : [tokens,64]\n"
                                     "%13 = linear %11, %3, %12 : [tokens,64]\n"
                                     "output \"y\" %13\n");
-    const Slots *s = slots_find(g, false);
+    const Slots *s = slots_find(g, false, NULL);
     assert_true(s->time[10] > s->time[8]);
     graph_free(g);
 }
@@ -79,7 +79,7 @@ static void a_number_in_common(void **state) {
                                     "%13 = linear %12, %3 : [tokens,64]\n"
                                     "%14 = add %10, %13 : [tokens,64]\n"
                                     "output \"y\" %14\n");
-    const Slots *s = slots_find(g, false);
+    const Slots *s = slots_find(g, false, NULL);
     assert_true(s->time[12] > s->time[9]);
     graph_free(g);
 }
@@ -102,7 +102,7 @@ static void gradients_of_two_reads(void **state) {
                                     "%12 = token_sum %11 : []\n"
                                     "output \"loss\" %12\n");
     pass_gradient_rules(g, op_info);
-    Plan *p = pass_schedule(g);
+    Plan *p = pass_schedule(g, NULL);
     /* both reads; the loss and the products' cotangents; all that becomes of those */
     assert_int_equal(row_steps(p), 3);
     graph_free(g);

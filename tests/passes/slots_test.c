@@ -64,8 +64,8 @@ static void example_is_as_written(void **state) {
     Line line[ROWS];
     Graph *g = graph_read(example, error, sizeof error);
     if (!g) fail_msg("%s", error);
-    const Slots *s = slots_find(g, false);
-    Plan *p = pass_schedule(g);
+    const Slots *s = slots_find(g, false, NULL);
+    Plan *p = pass_schedule(g, NULL);
     pass_memory(p, true);
     assert_int_equal(read_table(line), ROWS);
     for (int i = 0; i < ROWS; i++) {

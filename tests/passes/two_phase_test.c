@@ -77,7 +77,7 @@ static void it_does_nothing_elsewhere(void **state) {
 static Plan *plan(Graph *g) {
     g = pass_expand(pass_recompute(pass_simplify(g), KEEP_AUTO));
     graph_verify(g);
-    Plan *p = pass_schedule(g);
+    Plan *p = pass_schedule(g, NULL);
     pass_memory(p, true);
     p->place = graph_alloc(p->g, ((size_t)p->g->n + 1) * sizeof *p->place);
     return p;
