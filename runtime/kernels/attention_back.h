@@ -43,8 +43,8 @@ typedef struct QueryBlock {
     float *k, *v;      /* copies of a tile's rows */
     float *dk, *dv;    /* gradients of a tile of averages */
     float *room;       /* [OWN_FLOATS] */
-    NearKeys near;
-    float *p, *ds; /* [PANELS][KEYS][PANEL] */
+    KeyRows near;      /* of own keys, from own_from on */
+    float *p, *ds;     /* [PANELS][KEYS][PANEL] */
     /* of pairs: a tile's rows and its keys turned; p and ds [KEYS][BLOCK]; blocks of the rows
     ** below */
     uint16_t *key_rows, *value_rows, *turned, *p_rows, *ds_rows;
@@ -55,7 +55,7 @@ typedef struct QueryBlock {
     float *ones;               /* [PANEL] */
     RowsAhead ahead;
     int far; /* a pair's keys, values and their gradients are more than a cache keeps */
-    int64_t b, group, head, t, n; /* queries t .. t + n - 1 */
+    int64_t b, group, head, t, n, own_from; /* queries t .. t + n - 1 */
 } QueryBlock;
 
 static QueryBlock open_space(const Attention *a, int64_t b, int64_t group, float *scratch) {
@@ -265,7 +265,7 @@ static void tile_averages(QueryBlock *x, int64_t first, int64_t n, int64_t panel
 
 static KeyRows tile_rows(QueryBlock *x, int64_t first, int64_t n) {
     const Attention *a = x->a;
-    if (x->near.k) return near_rows(a, &x->near, first);
+    if (x->near.k) return rows_from(x->near, first - x->own_from);
     KeyRows r = far_rows(a, x->b, x->group, first);
     r.ldk = a->ldk, r.ldv = a->ldv;
     r.k = k_source_near(a, &x->source, first, n, a->dk, x->source.k, &r.ldk, x->k);
@@ -345,18 +345,17 @@ static void own_keys(QueryBlock *x, int64_t k0, int64_t k1, int queries) {
     const Attention *a = x->a;
     int64_t shared = a->heads / a->groups, rows = a->pool ? a->time : k1 - k0;
     KeyRows far = far_rows(a, x->b, x->group, k0);
-    x->near = near_keys(a, &x->source, k0, k1 - k0, x->room);
+    x->near = near_rows(a, &x->source, k0, k1 - k0, x->room);
     if (!x->near.k) {
         clear_rows(rows, a->dk, far.dk, far.lddk);
         clear_rows(rows, a->dv, far.dv, far.lddv);
     }
-    x->keys = 1;
-    x->queries = queries;
+    x->keys = 1, x->queries = queries, x->own_from = k0;
     x->far = (k1 - k0) * (a->dk + a->dv) * 8 > FAR_BYTES;
     int64_t t0 = a->causal && !a->sees ? k0 / BLOCK * BLOCK : 0, t1 = queries_of(a, x->b);
     if (SHAPED && a->window) t1 = min64(t1, k1 - 1 + a->window);
     blocks(x, x->group * shared, (x->group + 1) * shared, t0, t1, k0, k1);
-    if (x->near.k) near_give(a, &x->near, rows, far);
+    if (x->near.k) near_give(a, rows, x->near, far);
     if (in_pairs(a)) scale_rows(rows, a->dk, a->scale, far.dk, far.lddk);
 }
 

@@ -11,19 +11,13 @@
 
 #include "attention_tile.h"
 
-/* Rows of keys and values and of their gradients, from some key on. */
+/* Rows of keys and values and of their gradients, from some key on.  Of a task's own, k is NULL if
+** they are not copied. */
 typedef struct KeyRows {
     const float *k, *v;
     float *dk, *dv;
     int64_t ldk, ldv, lddk, lddv;
 } KeyRows;
-
-/* A task's own, from key 'first' on; k is NULL if they are not copied. */
-typedef struct NearKeys {
-    const float *k, *v;
-    float *dk, *dv; /* [keys][padded(d)] */
-    int64_t ldk, ldv, first;
-} NearKeys;
 
 static void fill(int64_t n, float value, float *x) {
     for (int64_t i = 0; i < n; i += LANES)
@@ -39,23 +33,18 @@ static KeyRows far_rows(const Attention *a, int64_t b, int64_t group, int64_t fi
                       .lddv = a->lddv };
 }
 
-static KeyRows near_rows(const Attention *a, const NearKeys *x, int64_t first) {
-    int64_t at = first - x->first, lddk = padded(a->dk), lddv = padded(a->dv);
-    return (KeyRows){ x->k + at * x->ldk,
-                      x->v + at * x->ldv,
-                      x->dk + at * lddk,
-                      x->dv + at * lddv,
-                      x->ldk,
-                      x->ldv,
-                      lddk,
-                      lddv };
+/* The same rows from the key on that is so many further. */
+static KeyRows rows_from(KeyRows x, int64_t keys) {
+    x.k += keys * x.ldk, x.v += keys * x.ldv;
+    x.dk += keys * x.lddk, x.dv += keys * x.lddv;
+    return x;
 }
 
 /* Copies n keys and values from 'first' on to room[OWN_FLOATS], if they and their gradients fit,
 ** which are zeros yet.  Pairs are brought near as such, averages as they are computed. */
-static NearKeys near_keys(const Attention *a, const KeySource *s, int64_t first, int64_t n,
-                          float *room) {
-    NearKeys x = { .ldk = a->ldk, .ldv = a->ldv, .first = first };
+static KeyRows near_rows(const Attention *a, const KeySource *s, int64_t first, int64_t n,
+                         float *room) {
+    KeyRows x = { .ldk = a->ldk, .ldv = a->ldv, .lddk = padded(a->dk), .lddv = padded(a->dv) };
     float *end = room;
     float *copy_k = take(&end, n * padded(a->dk)), *copy_v = take(&end, n * padded(a->dv)),
           *dk = take(&end, n * padded(a->dk)), *dv = take(&end, n * padded(a->dv));
@@ -75,9 +64,9 @@ static void give_rows(int64_t n, int64_t d, const float *near, float *rows, int6
 }
 
 /* Gradients of n keys and values, to where they belong. */
-static void near_give(const Attention *a, const NearKeys *x, int64_t n, KeyRows to) {
-    give_rows(n, a->dk, x->dk, to.dk, to.lddk);
-    give_rows(n, a->dv, x->dv, to.dv, to.lddv);
+static void near_give(const Attention *a, int64_t n, KeyRows near, KeyRows to) {
+    give_rows(n, a->dk, near.dk, to.dk, to.lddk);
+    give_rows(n, a->dv, near.dv, to.dv, to.lddv);
 }
 
 #endif
