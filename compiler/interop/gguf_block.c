@@ -34,18 +34,21 @@ static uint16_t get16(const unsigned char *from) {
     return value;
 }
 
-/* A factor, then 32 integers from -127 to 127. */
-static bool pack_q8(const float *x, unsigned char *to) {
-    float most = 0;
-    for (int i = 0; i < GGUF_BLOCK; i++)
-        most = fmaxf(most, fabsf(x[i]));
-    float factor = most / 127, inverse = factor > 0 ? 1 / factor : 0;
+/* A factor, then 32 integers from -127 to 127.  Returns the place of a value that does not fit, or
+** -1. */
+static int64_t pack_q8(const float *x, unsigned char *to) {
+    int64_t most = 0;
+    for (int i = 0; i < GGUF_BLOCK; i++) {
+        if (!isfinite(x[i])) return i;
+        if (fabsf(x[i]) > fabsf(x[most])) most = i;
+    }
+    float factor = fabsf(x[most]) / 127, inverse = factor > 0 ? 1 / factor : 0;
     uint16_t half = f16_of(factor);
-    if ((half & 0x7fff) >= 0x7c00) return false;
+    if ((half & 0x7fff) >= 0x7c00) return most;
     put16(to, half);
     for (int i = 0; i < GGUF_BLOCK; i++)
         to[2 + i] = (unsigned char)(int8_t)roundf(isfinite(inverse) ? x[i] * inverse : 0);
-    return true;
+    return -1;
 }
 
 int64_t gguf_block_pack(GgufType type, const float *x, int64_t n, unsigned char *to) {
@@ -53,8 +56,10 @@ int64_t gguf_block_pack(GgufType type, const float *x, int64_t n, unsigned char 
         memcpy(to, x, (size_t)n * sizeof *x);
         return -1;
     }
-    for (int64_t i = 0; type == GGUF_Q8_0 && i < n; i += GGUF_BLOCK)
-        if (!pack_q8(x + i, to + i / GGUF_BLOCK * Q8_BYTES)) return i;
+    for (int64_t i = 0; type == GGUF_Q8_0 && i < n; i += GGUF_BLOCK) {
+        int64_t bad = pack_q8(x + i, to + i / GGUF_BLOCK * Q8_BYTES);
+        if (bad >= 0) return i + bad;
+    }
     for (int64_t i = 0; type != GGUF_Q8_0 && i < n; i++) {
         uint16_t half = type == GGUF_F16 ? f16_of(x[i]) : bf16_of(x[i]);
         if (type == GGUF_F16 ? (half & 0x7fff) >= 0x7c00 : (half & 0x7fff) >= 0x7f80) return i;

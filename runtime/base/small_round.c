@@ -41,8 +41,16 @@ static void round_q4(const float *x, int64_t n, SmallGroup *g) {
         g->code[i] = (uint8_t)ratio((double)x[i] - least, (double)f16_value(g->scale), 0, 15);
 }
 
+static bool all_finite(const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
 bool small_round(const float *x, int64_t n, int bits, SmallGroup *g) {
     memset(g->code, bits == 8 ? CODE_OF_ZERO : 0, sizeof g->code);
+    g->scale = g->least = 0;
+    if (!all_finite(x, n)) return false;
     (bits == 8 ? round_q8 : round_q4)(x, n, g);
     return is_finite_f16(g->scale) && is_finite_f16(g->least);
 }

@@ -18,7 +18,8 @@ typedef struct SmallGroup {
     uint8_t code[GROUP];
 } SmallGroup;
 
-/* n values, at most GROUP. False: a float16 does not hold their scale or the smallest of them. */
+/* n values, at most GROUP. False: one is NaN or infinite, or a float16 does not hold their scale or
+** the smallest of them. */
 bool small_round(const float *x, int64_t n, int bits, SmallGroup *g);
 
 /* A group of a column into its place in a panel that was zeros, of a matrix with so many steps. */

@@ -186,7 +186,7 @@ int small_round_row(const char *file, const char *name, int64_t row, int bits, c
     return fits ? STATUS_OK
                 : error_set(e, STATUS_USER,
                             "%s:%s: expected weights below 65504 in groups of %d, found larger "
-                            "ones in row %lld",
+                            "ones, or NaN, in row %lld",
                             file, name, GROUP, (long long)row);
 }
 

@@ -140,6 +140,19 @@ static void values_are_scale_times_code(void **state) {
     }
 }
 
+/* NaN and infinity, wherever they stand: no code is made of them. */
+static void no_code_is_made_of_what_is_no_number(void **state) {
+    (void)state;
+    static const float never[] = { NAN, INFINITY, -INFINITY };
+    for (int bits = 4; bits <= 8; bits += 4)
+        for (int i = 0; i < 3 * GROUP; i++) {
+            float x[GROUP] = { 0.5f, -1 };
+            SmallGroup g;
+            x[i % GROUP] = never[i / GROUP];
+            assert_false(small_round(x, GROUP, bits, &g));
+        }
+}
+
 /* A file for one model and what another one says of it. */
 static void other_models_refuse_them(void **state) {
     static const struct {
@@ -280,6 +293,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounded_files_are_the_same_weights),
         cmocka_unit_test(values_are_scale_times_code),
+        cmocka_unit_test(no_code_is_made_of_what_is_no_number),
         cmocka_unit_test(other_models_refuse_them),
         cmocka_unit_test(damaged_files_are_refused_by_name),
         cmocka_unit_test(short_files_are_refused),

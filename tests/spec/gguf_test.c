@@ -62,6 +62,21 @@ static void blocks_share_a_factor(void **state) {
     }
 }
 
+/* Where a value that no type of 16 or 8 bits holds is said to be. */
+static void what_does_not_fit_is_found(void **state) {
+    (void)state;
+    static const float never[] = { NAN, INFINITY, -INFINITY };
+    unsigned char all[4 * GGUF_BLOCK];
+    for (GgufType t = GGUF_F16; t <= GGUF_Q8_0; t++)
+        for (int i = 0; i < 3 * GGUF_BLOCK; i++) {
+            float x[GGUF_BLOCK] = { 1, -2 };
+            x[i % GGUF_BLOCK] = never[i / GGUF_BLOCK];
+            assert_int_equal(gguf_block_pack(t, x, GGUF_BLOCK, all), i % GGUF_BLOCK);
+        }
+    float x[GGUF_BLOCK] = { 1, 2, 1e30f };
+    assert_int_equal(gguf_block_pack(GGUF_Q8_0, x, GGUF_BLOCK, all), 2);
+}
+
 /* A plan of one matrix [2,3] and one vector [2]. */
 static void plan_two(void **state, Safetensors *s, StoredTensor stored[2], TensorPlan *plan) {
     static const float matrix[] = { 1, 2, 3, 4, 5, 6 }, vector[] = { 7, 8 };
@@ -159,6 +174,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halves_are_rounded),
         cmocka_unit_test(blocks_share_a_factor),
+        cmocka_unit_test(what_does_not_fit_is_found),
         cmocka_unit_test(a_file_is_as_the_format_says),
         cmocka_unit_test(tokenizers_are_metadata),
     };
