@@ -125,10 +125,13 @@ static void predict(Report *r, const Rates *given) {
 
 static void count_memory(Report *r) {
     const strata_model *m = &r->planned.code.model;
+    int64_t gradients = 4 * m->gradients,
+            optimizer = 4 * (m->gradients + m->second_moments) + m->muon_bytes;
     r->memory = (ReportMemory){
         .weights = m->weights_bytes,
-        .gradients = 4 * m->gradients,
-        .optimizer = 4 * (m->gradients + m->second_moments) + m->muon_bytes,
+        .gradients = gradients,
+        .optimizer = optimizer,
+        .packed = m->train_bytes - gradients - optimizer,
         .per_token = m->arena_per_token,
         .per_worker = m->arena_per_worker,
         .constant = m->arena_constant,

@@ -42,6 +42,7 @@ typedef struct ReportFamily {
 /* Bytes. */
 typedef struct ReportMemory {
     int64_t weights, gradients, optimizer;
+    int64_t packed;               /* weights again, as products of a training step take them */
     int64_t per_token;            /* of the arena: activations */
     int64_t per_worker, constant; /* of the arena: a thread's, and once */
     int64_t control;              /* tables of positions and the like */

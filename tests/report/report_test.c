@@ -13,11 +13,15 @@
 #include "model_info.h"
 #include "kept_rows.h"
 
-static Report *report_passes(const char *path, PassOptions passes) {
+static Report *report_for(const char *path, const char *cpu, PassOptions passes) {
     Error e = { 0 };
-    Report *r = report_new(path, &(ReportOptions){ .passes = passes }, &e);
+    Report *r = report_new(path, &(ReportOptions){ .cpu = cpu, .passes = passes }, &e);
     if (!r) fail_msg("%s", e.text);
     return r;
+}
+
+static Report *report_passes(const char *path, PassOptions passes) {
+    return report_for(path, "native", passes);
 }
 
 /* A stack of attention and MLP, width 128. */
@@ -50,9 +54,9 @@ enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
 
-static void same_as_compiled(const Report *r, const PassOptions *passes) {
+static void same_as_compiled(const Report *r, const char *cpu, const PassOptions *passes) {
     ModelInfo info = model_info(r->model);
-    CodegenOptions o = { .level = 0, .prefix = "m", .passes = *passes };
+    CodegenOptions o = { .cpu = cpu, .level = 0, .link = true, .prefix = "m", .passes = *passes };
     CompiledModel code;
     Error error;
     assert_int_equal(codegen_compile(r->model->graph, &info, &o, &code, &error), 0);
@@ -67,7 +71,8 @@ static void same_as_compiled(const Report *r, const PassOptions *passes) {
     assert_int_equal(r->memory.weights, code.model.weights_bytes);
     assert_int_equal(r->memory.per_token, code.model.arena_per_token);
     assert_int_equal(r->memory.state_per_token, code.model.state_per_token);
-    assert_int_equal(r->memory.gradients + r->memory.optimizer, code.model.train_bytes);
+    assert_int_equal(r->memory.gradients + r->memory.optimizer + r->memory.packed,
+                     code.model.train_bytes);
     codegen_free(&code);
 }
 
@@ -75,10 +80,18 @@ static void the_compiled_model_has_the_same(void **state) {
     static const PassOptions float32 = { 0 };
     for (int i = 0; i < RESIDUALS; i++) {
         Report *r = report_written(state, residuals[i], 3);
-        same_as_compiled(r, &float32);
+        same_as_compiled(r, "native", &float32);
         report_free(r);
     }
 }
+
+/* Every level that code can be made for, whatever this processor is. */
+static const char *const level[] = {
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) name,
+#define PROCESSOR(name, level, special)
+#include "levels.def"
+};
+enum { LEVELS = sizeof level / sizeof *level };
 
 /* Where not float32 is multiplied; how long that takes nobody predicts. */
 static void so_has_one_of_fewer_bits(void **state) {
@@ -91,9 +104,10 @@ static void so_has_one_of_fewer_bits(void **state) {
     char path[SCRATCH_PATH];
     Report *whole = report_written(state, "haares { blocks = 2 }", 3);
     scratch_path(state, "model.lua", path);
-    for (size_t i = 0; i < sizeof fewer / sizeof *fewer; i++) {
-        Report *r = report_passes(path, fewer[i]);
-        same_as_compiled(r, &fewer[i]);
+    for (size_t i = 0; i < LEVELS * sizeof fewer / sizeof *fewer; i++) {
+        const PassOptions *passes = &fewer[i / LEVELS];
+        Report *r = report_for(path, level[i % LEVELS], *passes);
+        same_as_compiled(r, level[i % LEVELS], passes);
         assert_true(r->memory.per_token < whole->memory.per_token);
         assert_true(r->work[FORWARD].bytes < whole->work[FORWARD].bytes);
         assert_true(r->seconds[FORWARD] == 0 && r->seconds[TRAINING] == 0);
@@ -251,9 +265,9 @@ static const JsonNode *member(const Json *j, const JsonNode *in, const char *key
 
 static void json_keeps_to_the_contract(void **state) {
     Report *r = report_written(state, "haares { blocks = 2 }", 2);
-    static const char *const memory[] = { "weights",        "gradients",    "optimizer",
-                                          "per_token",      "constant",     "state_per_token",
-                                          "state_constant", "state_carried" };
+    static const char *const memory[] = { "weights",         "gradients",      "optimizer",
+                                          "packed_weights",  "per_token",      "constant",
+                                          "state_per_token", "state_constant", "state_carried" };
     static const char *const kernel[] = { "count", "flops", "bytes" };
     Text t = { 0 };
     Json j;

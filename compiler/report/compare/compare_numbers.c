@@ -25,7 +25,7 @@ METRIC(bytes_training, v->report->work[TRAINING].bytes)
 METRIC(memory_per_token, v->report->memory.per_token)
 METRIC(memory_constant,
        v->report->memory.weights + v->report->memory.gradients + v->report->memory.optimizer
-           + v->report->memory.constant + v->report->memory.control)
+           + v->report->memory.packed + v->report->memory.constant + v->report->memory.control)
 METRIC(state_per_token, v->report->memory.state_per_token)
 METRIC(sources, v->report->sources_average)
 METRIC(kernels, v->report->nkernel)

@@ -97,6 +97,7 @@ static void memory(const Report *r, Text *t) {
     integer(t, "weights", m->weights), comma(t);
     integer(t, "gradients", m->gradients), comma(t);
     integer(t, "optimizer", m->optimizer), comma(t);
+    integer(t, "packed_weights", m->packed), comma(t);
     integer(t, "per_token", m->per_token), comma(t);
     integer(t, "per_worker", m->per_worker), comma(t);
     integer(t, "constant", m->constant), comma(t);

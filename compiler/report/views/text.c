@@ -94,6 +94,7 @@ static void memory(const Report *r, Text *t) {
     memory_line(t, "optimizer", m->optimizer,
                 r->planned.code.model.muon_tensors ? "moments, and what Muon works in"
                                                    : "two moments");
+    memory_line(t, "packed", m->packed, "weights again, as products take them");
     memory_line(t, "per token", m->per_token,
                 r->training ? "activations of a training step" : "activations");
     memory_line(t, "per thread", m->per_worker, "values that stay in cache");
