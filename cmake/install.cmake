@@ -14,9 +14,28 @@ foreach(PAGE strata.1 strata.h.3)
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man${SECTION})
 endforeach()
 
+# Where each shell looks for completion scripts of packages.
+set(STRATA_COMPLETIONS "${CMAKE_INSTALL_DATADIR}" CACHE STRING
+  "The folder in which shells' completion scripts are installed")
+foreach(PLACE bash:bash-completion/completions/strata zsh:zsh/site-functions/_strata
+    fish:fish/vendor_completions.d/strata.fish)
+  string(REGEX MATCH "^([a-z]+):(.*)/(.*)$" PLACE ${PLACE})
+  install(FILES ${CMAKE_BINARY_DIR}/completions/strata.${CMAKE_MATCH_1}
+    DESTINATION ${STRATA_COMPLETIONS}/${CMAKE_MATCH_2} RENAME ${CMAKE_MATCH_3})
+endforeach()
+
+# What the last installation wrote, by its list (cmake --build BUILD --target uninstall).
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR}
+  -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake VERBATIM)
+
 # The guides, specs and the example, in the folders that they name each other in.
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN how-it-works.md EXCLUDE)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# what they name of the tests
+foreach(FILE bench/retrofit.lua fuzz/LEDGER.md published.txt)
+  get_filename_component(FOLDER ${FILE} DIRECTORY)
+  install(FILES tests/${FILE} DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/${FOLDER})
+endforeach()
 install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN demo.sh EXCLUDE)
 
 # libstrata contains these; on Debian their licences are beside them.

@@ -26,6 +26,10 @@ for one in libllvm liblua5.4-0 libc6-dev binutils gcc; do
 done
 dpkg-deb -x "$package" root
 [ "$(find root -perm /022 ! -type l)" = "" ] || fail "others may write to what it holds"
+for script in bash-completion/completions/strata zsh/vendor-completions/_strata \
+    fish/vendor_completions.d/strata.fish; do
+    [ -s "root/usr/share/$script" ] || fail "no completion script $script"
+done
 printf '%s\n' 'return model { name = "tiny", vocab = 9, context = 8, dim = 8, norm = rmsnorm {},' \
     '  layers = times(1, layer { mlp { hidden = 8 } }) }' >tiny.lua
 root/usr/bin/strata build tiny.lua || fail "strata of the package"

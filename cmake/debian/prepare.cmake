@@ -7,6 +7,9 @@ function(compress FILE TO)
   execute_process(COMMAND gzip -9nc ${FILE} OUTPUT_FILE ${TO} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
+# Debian's zsh looks for those of packages elsewhere.
+file(RENAME ${ROOT}/share/zsh/site-functions ${ROOT}/share/zsh/vendor-completions)
+
 file(GLOB PAGES ${ROOT}/share/man/man*/*.[1-8])
 foreach(PAGE ${PAGES})
   compress(${PAGE} ${PAGE}.gz)

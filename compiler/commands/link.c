@@ -28,6 +28,9 @@ bool link_library(char *path, size_t size) {
     return false;
 }
 
+/* Addresses of functions cannot be written once a program runs, nor its stack be executed. */
+#define HARDENED "-Wl,-z,relro,-z,now,-z,noexecstack"
+
 /* A command line that grows. */
 typedef struct CommandLine {
     char *word[24];
@@ -59,7 +62,7 @@ static void add_blas(CommandLine *w, const LinkObjects *objects) {
 
 static int link_program(const LinkObjects *objects, const char *result, const sigset_t *mask,
                         Error *e) {
-    static const char *const first[] = { "cc", "-pthread", "-Wl,--gc-sections", NULL };
+    static const char *const first[] = { "cc", "-pthread", "-Wl,--gc-sections", HARDENED, NULL };
     char library[PATH_MAX + 64];
     if (!link_library(library, sizeof library))
         return error_set(e, STATUS_IO,
@@ -76,7 +79,8 @@ static int link_program(const LinkObjects *objects, const char *result, const si
 ** it is nobody else's. */
 static int link_shared(const LinkObjects *objects, const char *result, const sigset_t *mask,
                        Error *e) {
-    static const char *const first[] = { "cc", "-shared", "-Wl,--gc-sections,-Bsymbolic", NULL };
+    static const char *const first[] = { "cc", "-shared", "-Wl,--gc-sections,-Bsymbolic", HARDENED,
+                                         NULL };
     CommandLine cc = words_of(first, objects);
     add_blas(&cc, objects);
     if (objects->blas) add(&cc, "-Wl,--exclude-libs,ALL"), add(&cc, "-lm"), add(&cc, "-pthread");

@@ -59,11 +59,11 @@ for shell in bash zsh fish; do
     ! command -v $shell >/dev/null || run $shell -n completion.$shell
 done
 
-# Guides that name each other are there; those for whoever changes Strata are not.
+# What guides name is there.
 docs=$(dirname "$(find "$prefix" -name CHANGELOG.md)")
 for page in $(cd "$docs" && find . -name '*.md'); do
     grep -oE '\]\([^)#:]+\)' "$docs/$page" | sed 's/^](//; s/)$//' |
-        grep -v 'tests/\|how-it-works' | while read -r file; do
+        while read -r file; do
             [ -e "$docs/$(dirname "$page")/$file" ] || { echo "$page names $file"; exit 1; }
         done || fail "a guide names what is not installed"
 done
@@ -229,4 +229,12 @@ for file in one two; do
 done
 run ${CXX:-c++} -x c++ -std=c++11 $flags one.c -x none made/learner.o made/writer.o -o one
 if ./one; then :; else fail "the two models' descriptors are the same"; fi
+
+# == Removing ==================================================================
+touch "$docs/of-somebody-else"
+run env DESTDIR="$work/root" "$cmake" -DBUILD="$build" -P "$source/cmake/uninstall.cmake"
+[ "$(find "$prefix" ! -type d)" = "$docs/of-somebody-else" ] ||
+    fail "uninstall left $(find "$prefix" ! -type d)"
+[ -z "$(find "$prefix" -type d -name strata ! -path "$docs")" ] ||
+    fail "uninstall left $(find "$prefix" -type d -name strata)"
 echo "installed, built twice, and as the interface says"
