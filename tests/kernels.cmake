@@ -131,7 +131,7 @@ function(kernel_test NAME SOURCE)
       ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
     add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})
-    set_tests_properties(${NAME}_${SET} PROPERTIES SKIP_RETURN_CODE 77)
+    set_tests_properties(${NAME}_${SET} PROPERTIES SKIP_RETURN_CODE 77 LABELS kernels)
   endforeach()
 endfunction()
 
