@@ -2,7 +2,7 @@
 # What a Debian 12 needs, or a newer one, to build Strata; read by tests/run.sh and specs/demo.sh.
 #   setup_packages PACKAGE ...     installs what is missing (root or sudo), or says how and exits
 #   setup_llvm                     sets LLVM to the newest of 22 to 19 that is installed, else to
-#                                  one the archive has
+#                                  the newest that the archive has
 #   setup_build FOLDER LLVM [-DOPTION=VALUE ...] [TARGET ...]
 #                                  configures and builds; words only if it fails
 
@@ -66,7 +66,10 @@ setup_llvm() {
         find_root
         [ "$root" = none ] || $root apt-get update >/dev/null 2>&1 || true
     fi
-    if ! offers_llvm 22 && offers_llvm 19; then LLVM=19; fi
+    for LLVM in 22 21 20 19; do
+        if offers_llvm $LLVM; then return 0; fi
+    done
+    LLVM=22
 }
 
 setup_build() {

@@ -21,12 +21,12 @@ for page in README.md docs/*.md; do
     done
 done
 # the table of what to edit: every path in it, folders end in /
-sed -n '/^## To change something/,$p' README.md | grep -oE '`[a-z_]+/[a-zA-Z0-9_./*-]+`' |
+grep -oE '`[a-z_]+/[a-zA-Z0-9_./*-]+`' docs/changing.md |
     tr -d '`' | sort -u >"$work/paths"
-[ -s "$work/paths" ] || fail "expected paths in README's last table, found none"
+[ -s "$work/paths" ] || fail "expected paths in docs/changing.md, found none"
 while read -r path; do
     # shellcheck disable=SC2086
-    ls -d $path >/dev/null 2>&1 || fail "README names $path, which is not there"
+    ls -d $path >/dev/null 2>&1 || fail "docs/changing.md names $path, which is not there"
 done <"$work/paths"
 
 version=$("$strata" --version | sed 's/^strata //')
