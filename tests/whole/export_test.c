@@ -3,6 +3,7 @@
 ** written reads back as the weights (--check imports it), what is refused, and that nothing is
 ** replaced unasked.
 */
+#include "../../compiler/interop/torch/torch_attributes.inc"
 #include "test.h"
 
 #include <math.h>
@@ -232,6 +233,61 @@ static void code_is_as_it_was(void **state) {
     free(now);
 }
 
+/* == Names ================================================================ */
+
+/* Names that Python or torch has itself, of the sublayer with code of its own. */
+static void draw_named(const char *sublayer) {
+    char spec[600];
+    snprintf(spec, sizeof spec,
+             MODEL(RMS, "residual = rezero {},",
+                   "times(2, layer { attention { heads = 4 }, mlp { hidden = 8, name = '%s' } })"),
+             sublayer);
+    draw_weights(spec);
+}
+
+/* The next word of a list, which ends at NULL. */
+static const char *next_word(const char **list, char word[64]) {
+    *list += strspn(*list, " ");
+    size_t n = strcspn(*list, " ");
+    snprintf(word, 64, "%.*s", (int)n, *list);
+    *list += n;
+    return n ? word : NULL;
+}
+
+static void keywords_of_python_are_names(void **state) {
+    (void)state;
+    const char *list =
+        "False None True and as assert async await break class continue def del elif "
+        "else except finally for from global if import in is lambda nonlocal not or "
+        "pass raise return try while with yield";
+    char word[64], says[80], line[900];
+    while (next_word(&list, word)) {
+        draw_named(word);
+        if (export("--to hf words --overwrite")) assert_says("err", "?");
+        snprintf(says, sizeof says, "[\"%s\"].up.weight", word);
+        assert_says("words/modeling_strata.py", says);
+        snprintf(line, sizeof line,
+                 "! command -v python3 >/dev/null || "
+                 "python3 -c 'import ast; ast.parse(open(\"%s/words/modeling_strata.py\").read())'",
+                 folder.path);
+        assert_int_equal(system(line), 0);
+    }
+}
+
+static void attributes_of_torch_are_refused(void **state) {
+    (void)state;
+    const char *list = module_attributes;
+    char word[64], says[120];
+    int words = 0;
+    for (; next_word(&list, word); words++) {
+        draw_named(word);
+        snprintf(says, sizeof says, "found '%s', which is an attribute of torch.nn.Module", word);
+        refused("--to hf owned", 1, says);
+    }
+    assert_true(words > 50);
+    assert_true(strstr(model_attributes, " config ") != NULL);
+}
+
 /* == Refusals ============================================================= */
 
 static void nothing_is_replaced_unasked(void **state) {
@@ -267,6 +323,8 @@ int main(void) {
         cmocka_unit_test(architectures_read_back),
         cmocka_unit_test(files_for_llama_cpp_read_back),
         cmocka_unit_test(others_have_code),
+        cmocka_unit_test(keywords_of_python_are_names),
+        cmocka_unit_test(attributes_of_torch_are_refused),
         cmocka_unit_test(code_is_as_it_was),
         cmocka_unit_test(nothing_is_replaced_unasked),
         cmocka_unit_test(weights_must_be_the_specs),

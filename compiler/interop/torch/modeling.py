@@ -187,6 +187,7 @@ class StrataPreTrainedModel(PreTrainedModel):
 
 class StrataForCausalLM(StrataPreTrainedModel, GenerationMixin):
     _supports_cache_class = False
+    __getitem__ = Parameters.__getitem__
 
     def __init__(self, config):
         super().__init__(config)

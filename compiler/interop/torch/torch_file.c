@@ -199,6 +199,7 @@ static void free_calls(TorchPrinter *p) {
 }
 
 int torch_file(const Graph *g, Text *t, Error *e) {
+    if (torch_check(g, e)) return e->status;
     size_t n = (size_t)g->n + 1;
     TorchPrinter p = { .g = g, .logits = graph_find(g, "logits"), .e = e };
     p.part = checked_new(n, sizeof *p.part);

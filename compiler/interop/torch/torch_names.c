@@ -50,32 +50,28 @@ size_t torch_owner(const char *site) {
     return dot ? (size_t)(dot - site) : strlen(site);
 }
 
+/* Python's keywords cannot be written behind a dot. */
 static bool is_name(const char *part, size_t n) {
-    char word[64];
-    if (n >= sizeof word - 1 || (!isalpha((unsigned char)*part) && *part != '_')) return false;
-    for (size_t i = 0; i < n; i++)
-        if (!isalnum((unsigned char)part[i]) && part[i] != '_') return false;
-    snprintf(word, sizeof word, "%.*s", (int)n, part);
-    return !is_among(reserved, word)
-        || is_among(" self ids p layer put pick largest chosen ", word);
+    char word[16] = "";
+    if (!isalpha((unsigned char)*part) && *part != '_') return false;
+    if (n < sizeof word) snprintf(word, sizeof word, "%.*s", (int)n, part);
+    return !*word || !is_among(keywords, word);
 }
 
 /* One part of a name: an attribute, or the number of one of several. */
-static void component(Text *t, const char *part, size_t n, bool *opened) {
+static void component(Text *t, const char *part, size_t n) {
     bool number = n > 0 && strspn(part, "0123456789") >= n;
     if (number) text_add(t, "[%.*s]", (int)n, part);
     else if (is_name(part, n)) text_add(t, ".%.*s", (int)n, part);
-    else text_add(t, ".get_submodule(\"%.*s\")", (int)n, part);
-    *opened = true;
+    else text_add(t, "[\"%.*s\"]", (int)n, part);
 }
 
 static void path(Text *t, const char *root, const char *name, const char *end) {
-    bool opened = false;
     text_add(t, "%s", root);
     while (name < end) {
         size_t n = strcspn(name, ".");
         if (n > (size_t)(end - name)) n = (size_t)(end - name);
-        component(t, name, n, &opened);
+        component(t, name, n);
         name += n + (name[n] == '.');
     }
 }

@@ -52,6 +52,9 @@ typedef struct TorchPrinter {
     Error *e;
 } TorchPrinter;
 
+/* Refuses parameters whose names modules of PyTorch cannot have. */
+int torch_check(const Graph *g, Error *e);
+
 /* Of n, what PyTorch's operation takes: lists of tokens are their masks, sides of sorted experts
 ** the experts' places. */
 int torch_operands(const Node *n);
