@@ -23,16 +23,10 @@ static int32_t check_ids(Context *c, const char *what, const int32_t *ids, int64
 int32_t k_check_call(Context *c, const void *w, const void *arena, const int32_t *tokens, int64_t B,
                      int64_t T, int64_t most) {
     if (!begin_call(c)) return STRATA_ERROR_ARGUMENT;
-    if (!w || !arena || !tokens)
-        return fail(c, STRATA_ERROR_ARGUMENT, "a pointer is null: argument ",
-                    !w ? 2
-                        : !arena ? 3
-                                 : 4,
-                    " of ", 4);
-    if ((uintptr_t)w % STRATA_ALIGN || (uintptr_t)arena % STRATA_ALIGN)
-        return fail(
-            c, STRATA_ERROR_ARGUMENT, "weights and arena must be aligned; the address is off by ",
-            (int64_t)(((uintptr_t)w | (uintptr_t)arena) % STRATA_ALIGN), " of ", STRATA_ALIGN);
+    int32_t status = check_region(c, "w", w);
+    if (!status) status = check_region(c, "arena", arena);
+    if (!status) status = check_pointer(c, "tokens", tokens);
+    if (status) return status;
     if (T < 1 || T > c->length)
         return fail(c, STRATA_ERROR_ARGUMENT, "the sequence length is ", T, ", expected 1 to ",
                     c->length);

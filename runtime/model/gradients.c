@@ -43,6 +43,7 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
     int32_t status = k_check_call(c, w, arena, tokens, B, T, k_tokens_most());
     if (!status) status = check_region(c, "train", train);
     if (!status) status = k_check_targets(c, targets, B, T);
+    if (!status) status = check_finite(c, "scale", (double)scale);
     if (!status && flags & ~(uint32_t)(STRATA_ACCUMULATE | STRATA_PACKED))
         status = fail(c, STRATA_ERROR_ARGUMENT, "the flags are ", flags, ", expected at most ",
                       STRATA_ACCUMULATE | STRATA_PACKED);

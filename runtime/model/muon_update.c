@@ -171,7 +171,9 @@ void k_muon_update(Context *c, float *w, float *train, int32_t tensor, const str
 }
 
 int32_t k_muon_check(Context *c, const strata_adamw *how) {
-    if (!(how->momentum >= 0 && how->momentum < 1))
+    int32_t status = check_finite(c, "momentum", how->momentum);
+    if (status) return status;
+    if (how->momentum < 0 || how->momentum >= 1)
         return fail(c, STRATA_ERROR_ARGUMENT, "the momentum, in hundredths, is ",
                     hundredths(how->momentum), ", expected 0 to ", 99);
     if (how->newton_schulz < 1 || how->newton_schulz > MUON_STEPS)

@@ -133,9 +133,14 @@ __attribute__((target("no-avx"))) static int32_t refuse(Context *c, int32_t stat
 __attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t bytes,
                                                             const strata_setup *setup) {
     Context *c = ctx;
-    if (!c || bytes < (size_t)model()->ctx_bytes || (uintptr_t)ctx % STRATA_ALIGN)
+    if (!c || bytes < sizeof c->stamp || (uintptr_t)ctx % STRATA_ALIGN)
         return STRATA_ERROR_ARGUMENT;
+    c->stamp = 0; /* a message of an earlier call is not this one's */
+    if (bytes < sizeof *c) return STRATA_ERROR_ARGUMENT;
     c->stamp = stamp_of(REFUSED);
+    if (bytes < (size_t)model()->ctx_bytes)
+        return refuse(c, STRATA_ERROR_ARGUMENT, "the control block is smaller",
+                      " than the model's ctx_bytes");
     c->message[0] = 0;
     if (setup && setup->struct_size != sizeof *setup)
         return refuse(c, STRATA_ERROR_ARGUMENT, "the setup has another struct_size",

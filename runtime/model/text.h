@@ -80,6 +80,13 @@ static inline int32_t check_pointer(Context *c, const char *what, const void *p)
     return STRATA_ERROR_ARGUMENT;
 }
 
+static inline int32_t check_finite(Context *c, const char *what, double x) {
+    if (x - x == 0) return STRATA_OK; /* NaN and infinities are not */
+    TextBuffer t = message(c);
+    put(&t, what), put(&t, " is not finite");
+    return STRATA_ERROR_ARGUMENT;
+}
+
 static inline int32_t check_region(Context *c, const char *what, const void *p) {
     int64_t off = (int64_t)((uintptr_t)p % STRATA_ALIGN);
     if (!p || !off) return check_pointer(c, what, p);

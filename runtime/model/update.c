@@ -218,6 +218,25 @@ static void update_buffers(Context *c, const Update *u) {
     leave_mode(mode);
 }
 
+/* A rate that is NaN would make every weight NaN. */
+static int32_t check_rates(Context *c, const strata_adamw *how) {
+    const struct {
+        const char *name;
+        double value;
+    } rate[] = {
+        { "lr", how->lr },
+        { "beta1", how->beta1 },
+        { "beta2", how->beta2 },
+        { "eps", how->eps },
+        { "weight_decay", how->weight_decay },
+        { "grad_scale", how->grad_scale },
+    };
+    int32_t status = STRATA_OK;
+    for (size_t i = 0; !status && i < sizeof rate / sizeof *rate; i++)
+        status = check_finite(c, rate[i].name, rate[i].value);
+    return status;
+}
+
 static int32_t check_settings(Context *c, const strata_adamw *how) {
     int32_t status = check_pointer(c, "the update's settings", how);
     if (status) return status;
@@ -226,7 +245,8 @@ static int32_t check_settings(Context *c, const strata_adamw *how) {
                     (int64_t)how->struct_size, ", expected ", sizeof *how);
     if (how->step < 1)
         return fail(c, STRATA_ERROR_ARGUMENT, "the step is ", how->step, ", expected at least ", 1);
-    if (model()->muon_tensors) status = k_muon_check(c, how);
+    status = check_rates(c, how);
+    if (!status && model()->muon_tensors) status = k_muon_check(c, how);
     return status ? status
                   : check_reserved(c, "the update's settings", how->reserved, sizeof how->reserved);
 }
