@@ -15,10 +15,11 @@ extern "C" {
 typedef struct strata_pool strata_pool;
 
 /* 'threads' workers, the caller of strata_par_for being one of them; 0: as many as
-** the process may run on.  NULL: not that many threads can be started (errno). */
+** the process may run on.  NULL: not that many threads can be started, or a negative number
+** (errno). */
 strata_pool *strata_pool_new(int32_t threads);
 void strata_pool_free(strata_pool *pool);
-int32_t strata_pool_workers(const strata_pool *pool);
+int32_t strata_pool_workers(const strata_pool *pool); /* 0: of NULL */
 
 /* A strata_par_for_fn; 'pool' is a strata_pool.  Not from inside a task. */
 void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg);
@@ -109,14 +110,17 @@ typedef struct strata_text {
     size_t room, length;
 } strata_text;
 
-/* Text that is no UTF-8 is read with U+FFFD for what makes no character. */
+/* Text that is no UTF-8 is read with U+FFFD for what makes no character.  'flags': STRATA_TEMPLATE
+** and STRATA_PLAIN of encode, STRATA_SPECIALS of decode; others are refused, as are ids that the
+** tokenizer does not have. */
 int32_t strata_tokenizer_encode(const strata_tokenizer *t, const char *text, size_t length,
                                 uint32_t flags, strata_ids *ids, char *message, size_t size);
 int32_t strata_tokenizer_decode(const strata_tokenizer *t, const int32_t *ids, size_t count,
                                 uint32_t flags, strata_text *text, char *message, size_t size);
 
 /* A text that comes id by id and never ends within a character; of one thread, and of a tokenizer
-** that lives as long.  NULL: no memory. */
+** that lives as long.  'flags': STRATA_SPECIALS, STRATA_CONTINUES.  NULL: no memory, or other
+** flags (errno ENOMEM, EINVAL). */
 typedef struct strata_decoder strata_decoder;
 strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags);
 void strata_decoder_free(strata_decoder *d);
@@ -126,7 +130,7 @@ int32_t strata_decoder_stop(strata_decoder *d, const char *stop);
 /* 1: it has come, until strata_decoder_end; push gives nothing any more. */
 int32_t strata_decoder_stopped(const strata_decoder *d);
 /* The text of one more id, "" while a character is incomplete; *length bytes and a NUL, until the
-** next call.  NULL: no memory. */
+** next call.  NULL: no memory, or an id that the tokenizer does not have (errno ENOMEM, EINVAL). */
 const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length);
 /* What was held back, and what an incomplete character leaves, U+FFFD or nothing; another text may
 ** begin, with the same ends. */

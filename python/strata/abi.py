@@ -2,6 +2,7 @@
 """The interface of models, read from the headers that define it (abi.h, strata.h): structures and
 functions as ctypes has them. Nothing of it is written down a second time here."""
 import ctypes
+import operator
 import re
 from pathlib import Path
 
@@ -10,6 +11,43 @@ _SCALARS = {
     "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double, "void": None,
 }
+
+
+_WHOLE = {kind for kind in _SCALARS.values() if kind not in (None, ctypes.c_char, ctypes.c_float,
+                                                             ctypes.c_double)}
+
+
+def whole(name, value, kind=ctypes.c_int32):
+    """A whole number as 'kind' holds it. ctypes would cut off the upper bits of another one."""
+    number = operator.index(value)
+    bits = 8 * ctypes.sizeof(kind)
+    low, high = (-2 ** (bits - 1), 2 ** (bits - 1) - 1) if kind(-1).value < 0 else (0, 2 ** bits - 1)
+    if not low <= number <= high:
+        raise ValueError(f"{name}: expected a number from {low} to {high}, found {number}")
+    return number
+
+
+def _argument(kind):
+    """What a function takes for a whole number of this kind."""
+    def from_param(cls, value):
+        return kind(whole("argument", value, kind))
+    return type(kind.__name__, (), {"from_param": classmethod(from_param)})
+
+
+_ARGUMENTS = {kind: _argument(kind) for kind in _WHOLE}
+
+
+class _Structure(ctypes.Structure):
+    """Its members refuse whole numbers that they cannot hold."""
+
+    def __init__(self, **members):
+        super().__init__()
+        for name, value in members.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name, value):
+        kind = dict(self._fields_).get(name)
+        super().__setattr__(name, whole(name, value, kind) if kind in _WHOLE else value)
 
 
 def _header(name):
@@ -49,7 +87,7 @@ class Interface:
     def _structures(self, text):
         for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", text, flags=re.S):
             fields = [f for member in body.split(";") for f in self._fields(" ".join(member.split()))]
-            structure = type(name, (ctypes.Structure,), {"_fields_": fields})
+            structure = type(name, (_Structure,), {"_fields_": fields})
             self._types[name] = structure
             setattr(self, name, structure)
 
@@ -65,8 +103,10 @@ class Interface:
         for one in text.split(","):
             words = one.split()
             if words and words != ["void"]:
-                found.append(ctypes.c_void_p if "*" in one else self._type(words[0]
-                             if words[0] != "const" else words[1]))
+                kind = ctypes.c_void_p if "*" in one else self._type(words[0]
+                                                                     if words[0] != "const"
+                                                                     else words[1])
+                found.append(_ARGUMENTS.get(kind, kind))
         return found
 
     def _fields(self, text):

@@ -38,6 +38,12 @@ def _in_python(message, choices):
     return re.sub(r"-D (\w+)=VALUE", r"choices={'\1': VALUE}", message)
 
 
+def _path(name):
+    """A file's name as the command line takes it for one, even if it begins like an option."""
+    name = os.fspath(name)
+    return os.path.join(".", name) if name.startswith("-") else name
+
+
 def _known(function, how):
     """Refuses other parameters than those of the function, which go on to compile."""
     known = [name for f in dict.fromkeys([function, compile])
@@ -61,8 +67,8 @@ def compile(spec, output=None, *, inference=False, cpu=None, choices=None, optio
     if output is None:
         output = Path(folder.name, "model.so")
         _folders.append(folder)
-    command = [program(strata), "build", os.fspath(spec), "--emit", "shared", "-o",
-               os.fspath(output), *options]
+    command = [program(strata), "build", _path(spec), "--emit", "shared", "-o", _path(output),
+               *options]
     for name, value in choices.items():
         command += ["-D", _choice(name, value)]
     command += ["--inference"] if inference else []

@@ -6,9 +6,20 @@ import os
 import shutil
 from pathlib import Path
 
-from .abi import ABI
+from .abi import ABI, whole
 
 MESSAGE = 512  # bytes of room for a line of text
+
+
+def numbers(name, ids):
+    """Ids for a function that takes int32_t."""
+    import numpy
+    x = numpy.asarray(ids)
+    if x.ndim != 1 or (x.size and x.dtype.kind not in "iu"):
+        raise ValueError(f"{name}: expected a list of ids, found {x.dtype} of shape {x.shape}")
+    for one in x[(x < 0) | (x > 2**31 - 1)] if x.size else ():
+        raise ValueError(f"{name}: expected ids from 0 to {2**31 - 1}, found {one}")
+    return numpy.ascontiguousarray(x, numpy.int32)
 
 
 class Error(Exception):
@@ -79,7 +90,7 @@ class Pool:
 
     def __init__(self, threads):
         self._library = library()
-        self.address = self._library.pool_new(threads)
+        self.address = self._library.pool_new(whole("threads", threads))
         if not self.address:
             raise Error(f"threads: expected as many as can be started, found {threads}")
         self.workers = self._library.pool_workers(self.address)
@@ -117,8 +128,7 @@ class Sampler:
 
     def see(self, ids):
         """Ids of the sequence that were not drawn: its prompt's."""
-        import numpy
-        ids = numpy.ascontiguousarray(ids, numpy.int32)
+        ids = numbers("ids", ids)
         self._library.sampler_see(self._address, ids.ctypes.data, ids.size)
 
     def forget(self):
@@ -179,8 +189,7 @@ class Tokenizer:
 
     def decode(self, ids, specials=False):
         """The text of ids."""
-        import numpy
-        ids = numpy.ascontiguousarray(ids, numpy.int32)
+        ids = numbers("ids", ids)
         room = ctypes.create_string_buffer(8 * ids.size + 16)
         while True:
             text = ABI.strata_text(at=ctypes.addressof(room), room=len(room))
@@ -200,6 +209,8 @@ class Tokenizer:
                 if self._library.decoder_stop(decoder, one.encode()):
                     raise ValueError("stop: expected a text, found an empty one")
             for one in ids:
+                if not 0 <= whole("id", one) < self.ids:
+                    raise ValueError(f"id: expected 0 to {self.ids - 1}, found {one}")
                 yield self._piece(
                     self._library.decoder_push(decoder, one, ctypes.byref(length)), length)
                 if self._library.decoder_stopped(decoder):

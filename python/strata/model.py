@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy
 
 from . import safetensors
-from .abi import ABI
+from .abi import ABI, whole
 from .library import Error, Pool, Sampler, Tokenizer, library
 from .regions import Tensors, gradients_of, region, text_at, weights_of
 
@@ -183,6 +183,8 @@ class Model:
         with self._lock:
             found = self.forward_backward(tokens, targets, draw=self.steps + 1)
             clip = self.settings["clip"] if clip is None else clip
+            if not clip >= 0:
+                raise ValueError(f"clip: expected a number of at least 0, found {clip}")
             found.norm = self.norm()
             if not numpy.isfinite(found.norm):
                 raise Error(f"step {self.steps + 1}: expected finite gradients; training diverged")
@@ -195,7 +197,7 @@ class Model:
 
     def init(self, seed=None):
         """Initial weights of a seed (the spec's), as train begins with."""
-        seed = self.settings["seed"] if seed is None else seed
+        seed = whole("seed", self.settings["seed"] if seed is None else seed, ctypes.c_uint64)
         library().weights_init(ctypes.addressof(self._m), seed, self._memory.ctypes.data)
 
     def load(self, file):
@@ -242,13 +244,20 @@ class Model:
         return out
 
     def generate(self, prompt, max_tokens=None, stop_id=None, **sampling):
-        """Ids after those of a prompt, one by one, drawn by a Sampler of these settings."""
-        sequence = self.sequence()
+        """Ids after those of a prompt, one by one, drawn by a Sampler of these settings; without
+        max_tokens as many as the context holds."""
+        most = self.context - len(_ids("prompt", prompt, 1))
+        if max_tokens is not None and not 0 <= max_tokens <= most:
+            raise ValueError(f"max_tokens: expected 0 to {most}, which is what the prompt leaves of "
+                             f"the context of {self.context}, found {max_tokens}")
         sampler = Sampler(sampling.pop("ids", self.vocab), **sampling)
+        return self._drawn(prompt, most if max_tokens is None else max_tokens, stop_id, sampler)
+
+    def _drawn(self, prompt, most, stop_id, sampler):
+        sequence = self.sequence()
         logits = sequence.prefill(prompt)
         sampler.see(prompt)
-        most = self.context - len(sequence)
-        for i in range(most if max_tokens is None else min(max_tokens, most)):
+        for _ in range(most):
             drawn = sampler(logits, len(sequence))
             if drawn == stop_id:
                 return
@@ -263,7 +272,7 @@ class Sequence:
     """What decoding keeps of a sequence of tokens."""
 
     def __init__(self, model, context):
-        self.model, self.context = model, context
+        self.model, self.context = model, whole("context", context, ctypes.c_int64)
         self._state = region(model._api.state_bytes(context))
         with model._lock:
             model._check(model._api.state_init(model._ctx.ctypes.data, self._state.ctypes.data,
@@ -295,7 +304,7 @@ class Sequence:
 
     def truncate(self, length):
         """Takes the last tokens away; an Error where the state does not keep what that needs."""
-        model = self.model
+        model, length = self.model, whole("length", length, ctypes.c_int64)
         with model._lock:
             model._check(model._api.state_truncate(model._ctx.ctypes.data, self._state.ctypes.data,
                                                    length))

@@ -80,7 +80,10 @@ def write(path, tensors, metadata=None, bf16=()):
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     folder = os.path.dirname(os.path.abspath(path))
-    handle, draft = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path))
+    try:
+        handle, draft = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path))
+    except OSError as error:  # which names the file beside it
+        raise OSError(error.errno, error.strerror, path) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(len(text).to_bytes(8, "little") + text)

@@ -4,6 +4,7 @@
 */
 #include "strata.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,11 @@ struct strata_decoder {
 };
 
 strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags) {
-    strata_decoder *x = t ? calloc(1, sizeof *x) : NULL;
+    if (!t || flags & ~(uint32_t)(STRATA_SPECIALS | STRATA_CONTINUES)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    strata_decoder *x = calloc(1, sizeof *x);
     if (!x) return NULL;
     x->t = &t->t;
     x->d.specials = flags & STRATA_SPECIALS;
@@ -68,7 +73,12 @@ static const char *text_of(strata_decoder *d, int status, bool end, size_t *leng
 /* == Id by id ============================================================= */
 
 const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length) {
-    return d ? text_of(d, decoder_push(&d->d, d->t, id, NULL), false, length) : NULL;
+    if (!d || id < 0 || id >= d->t->ids) {
+        if (length) *length = 0;
+        errno = EINVAL;
+        return NULL;
+    }
+    return text_of(d, decoder_push(&d->d, d->t, id, NULL), false, length);
 }
 
 const char *strata_decoder_end(strata_decoder *d, size_t *length) {

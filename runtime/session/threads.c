@@ -183,7 +183,11 @@ static bool start(strata_pool *p) {
 
 strata_pool *strata_pool_new(int32_t threads) {
     int32_t processors = strata_processors();
-    if (threads <= 0) threads = processors;
+    if (threads < 0) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if (!threads) threads = processors;
     strata_pool *p = aligned_alloc(LINE, sizeof *p);
     if (!p) return NULL;
     *p = (strata_pool){ .workers = threads, .started = 1 };
@@ -216,4 +220,4 @@ void strata_pool_free(strata_pool *p) {
     free(p);
 }
 
-int32_t strata_pool_workers(const strata_pool *p) { return p->workers; }
+int32_t strata_pool_workers(const strata_pool *p) { return p ? p->workers : 0; }

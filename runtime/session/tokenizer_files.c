@@ -91,6 +91,25 @@ int32_t strata_tokenizer_find(const strata_tokenizer *t, const char *piece) {
     return t && piece ? tokenizer_find(&t->t, piece) : -1;
 }
 
+/* What this version has no meaning for, and sizes that no memory has. */
+static int check_call(uint32_t flags, uint32_t known, const char *what, size_t count, Error *e) {
+    if (flags & ~known)
+        return error_set(e, STATUS_USER, "flags: expected no others than %u, found %u", known,
+                         flags);
+    if (count > PTRDIFF_MAX / sizeof(int32_t))
+        return error_set(e, STATUS_USER, "%s: expected at most %zu, found %zu", what,
+                         (size_t)PTRDIFF_MAX / sizeof(int32_t), count);
+    return STATUS_OK;
+}
+
+static int check_ids(const Tokenizer *t, const int32_t *ids, size_t count, Error *e) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] < 0 || ids[i] >= t->ids)
+            return error_set(e, STATUS_USER, "ids[%zu]: expected 0 to %d, found %d", i, t->ids - 1,
+                             ids[i]);
+    return STATUS_OK;
+}
+
 int32_t strata_tokenizer_encode(const strata_tokenizer *t, const char *text, size_t length,
                                 uint32_t flags, strata_ids *ids, char *message, size_t size) {
     Error e = { 0 };
@@ -102,6 +121,8 @@ int32_t strata_tokenizer_encode(const strata_tokenizer *t, const char *text, siz
     if (!t || !ids) status = missing(t ? "ids" : "tokenizer", &e);
     else if ((!text && length) || (!ids->at && ids->room))
         status = missing(text ? "ids" : "text", &e);
+    if (!status)
+        status = check_call(flags, STRATA_TEMPLATE | STRATA_PLAIN, "the text's length", length, &e);
     if (!status) status = token_ids_encode(&found, &t->t, "text", text ? text : "", length, &e);
     if (ids) ids->count = status ? 0 : (size_t)found.count;
     size_t most = !status && ids->count < ids->room ? ids->count : status ? 0 : ids->room;
@@ -118,6 +139,8 @@ int32_t strata_tokenizer_decode(const strata_tokenizer *t, const int32_t *ids, s
     if (!t || !text) status = missing(t ? "text" : "tokenizer", &e);
     else if ((!ids && count) || (!text->at && text->room))
         status = missing(ids ? "text" : "ids", &e);
+    if (!status) status = check_call(flags, STRATA_SPECIALS, "the number of ids", count, &e);
+    if (!status) status = check_ids(&t->t, ids, count, &e);
     if (!status)
         status = tokenizer_decode(&t->t, ids, (int64_t)count, flags & STRATA_SPECIALS, &all, &e);
     if (text) text->length = status ? 0 : all.length;

@@ -333,6 +333,70 @@ def test_models_say_what_is_wrong(model):
     assert caught.value.status == ABI.STRATA_ERROR_PAST
 
 
+@pytest.mark.parametrize("number", [-1 - 2**63, -2**31 - 1, 2**32 + 65, 2**33, 2**64 + 1, 2**70])
+def test_numbers_are_not_cut_off(model, number):
+    """Each place that takes a whole number, with one that its type in C does not hold."""
+    text, logits = model.tokenizer(), np.zeros(model.vocab, np.float32)
+    calls = [
+        lambda: list(text.stream([65, number])),
+        lambda: text.decode([65, number]),
+        lambda: strata.library.Pool(number),
+        lambda: strata.Model(model._library._name, threads=number),
+        lambda: strata.Sampler(number),
+        lambda: strata.Sampler(model.vocab).see([number]),
+        lambda: list(model.generate([1, 2], number)),
+        lambda: model.logits([[number]]),
+        lambda: model.sequence().prefill([number]),
+        lambda: model.sequence(number),
+        lambda: model.sequence().truncate(number),
+    ]
+    if not 0 <= number < 2**63:
+        calls += [lambda: strata.Sampler(model.vocab, top_k=number)]
+    if not -2**63 <= number < 2**63:
+        calls += [lambda: strata.Sampler(model.vocab)(logits, number)]
+    if not 0 <= number < 2**64:
+        calls += [lambda: strata.Sampler(model.vocab, seed=number), lambda: model.init(number),
+                  lambda: model.forward_backward(*pairs(model), draw=number)]
+    for call in calls:
+        with pytest.raises((ValueError, OverflowError, ctypes.ArgumentError, strata.Error)):
+            call()
+
+
+def test_numbers_that_ruin_weights_are_refused(model):
+    before = {name: np.array(x) for name, x in model.weights.items()}
+    for bad in float("nan"), float("inf"):
+        for rate in "lr", "beta1", "beta2", "eps", "weight_decay":
+            with pytest.raises(strata.Error, match=f"{rate} is not finite"):
+                model.step(*pairs(model), **{rate: bad})
+        with pytest.raises(strata.Error, match="scale is not finite"):
+            model.forward_backward(*pairs(model), scale=bad)
+    with pytest.raises(ValueError, match="clip"):
+        model.step(*pairs(model), clip=float("nan"))
+    for name, x in model.weights.items():
+        assert np.array_equal(x, before[name])
+
+
+def test_a_prompt_leaves_room(model):
+    most = model.context - 2
+    assert len(list(model.generate([1, 2], most))) == most == len(list(model.generate([1, 2])))
+    with pytest.raises(ValueError, match=f"max_tokens: expected 0 to {most}"):
+        model.generate([1, 2], most + 1)
+
+
+def test_names_are_not_options(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(strata.Error, match="--help"):
+        strata.build("--help")
+    pathlib.Path("-x.lua").write_text(spec())
+    assert strata.build("-x.lua", "-x.so").name == "small"
+
+
+def test_the_file_that_cannot_be_saved_is_named(model, tmp_path):
+    with pytest.raises(OSError, match="nowhere/w.st") as caught:
+        model.save(tmp_path / "nowhere" / "w.st")
+    assert caught.value.filename == str(tmp_path / "nowhere" / "w.st")
+
+
 def test_options_of_a_spec(tmp_path):
     spec = """local o = option { width = { type = "integer", min = 8, default = 8 }, tied = true }
     return model { name = "m", vocab = 9, context = 8, dim = o.width, norm = rmsnorm {},

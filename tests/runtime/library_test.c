@@ -4,6 +4,7 @@
 */
 #include "test.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +236,63 @@ static void texts_end_at_a_stop(void **state) {
     strata_tokenizer_free(t);
 }
 
+/* == Wrong calls ========================================================== */
+
+static void refused_with(int32_t status, const char *message, const char *word) {
+    assert_int_equal(status, 1);
+    if (!strstr(message, word)) fail_msg("expected '%s' in '%s'", word, message);
+}
+
+/* Flags without a meaning, ids that are not there, sizes that no memory has. */
+static void wrong_calls_of_tokenizers_are_refused(void **state) {
+    (void)state;
+    static const int32_t wrong[] = { -1, 256, 257, INT32_MAX, INT32_MIN };
+    strata_tokenizer *t = tokenizer_of("bytes", NULL);
+    char message[200], out[8];
+    int32_t at[8];
+    strata_ids ids = { at, 8, 0 };
+    strata_text text = { out, 8, 0 };
+    for (uint32_t flag = 1; flag; flag <<= 1) {
+        int32_t status = strata_tokenizer_encode(t, "a", 1, flag, &ids, message, sizeof message);
+        if (flag & (STRATA_TEMPLATE | STRATA_PLAIN)) assert_int_equal(status, 0);
+        else refused_with(status, message, "flags");
+        status = strata_tokenizer_decode(t, at, 1, flag, &text, message, sizeof message);
+        if (flag == STRATA_SPECIALS) assert_int_equal(status, 0);
+        else refused_with(status, message, "flags");
+        strata_decoder *d = strata_decoder_new(t, flag);
+        assert_int_equal(d != NULL, (flag & (STRATA_SPECIALS | STRATA_CONTINUES)) != 0);
+        strata_decoder_free(d);
+    }
+    strata_decoder *d = strata_decoder_new(t, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        size_t n = 7;
+        int32_t two[] = { 65, wrong[i] };
+        refused_with(strata_tokenizer_decode(t, two, 2, 0, &text, message, sizeof message), message,
+                     "ids[1]: expected 0 to 255, found");
+        errno = 0;
+        assert_null(strata_decoder_push(d, wrong[i], &n));
+        assert_int_equal(n, 0);
+        assert_int_equal(errno, EINVAL);
+    }
+    assert_string_equal(strata_decoder_push(d, 65, NULL), "A"); /* it goes on */
+    strata_decoder_free(d);
+    refused_with(strata_tokenizer_decode(t, at, SIZE_MAX, 0, &text, message, sizeof message),
+                 message, "the number of ids");
+    refused_with(strata_tokenizer_encode(t, "a", SIZE_MAX, 0, &ids, message, sizeof message),
+                 message, "the text's length");
+    strata_tokenizer_free(t);
+}
+
+static void wrong_pools_are_refused(void **state) {
+    (void)state;
+    errno = 0;
+    assert_null(strata_pool_new(-1));
+    assert_int_equal(errno, EINVAL);
+    assert_null(strata_pool_new(INT32_MIN));
+    assert_int_equal(strata_pool_workers(NULL), 0);
+    strata_pool_free(NULL);
+}
+
 /* == A model's tokenizer ================================================== */
 
 static void encodes(const strata_tokenizer *t, const char *text, const int32_t *want, size_t n) {
@@ -299,6 +357,8 @@ int main(void) {
         cmocka_unit_test(min_p_leaves_the_likely),
         cmocka_unit_test(wrong_settings_are_named),
         cmocka_unit_test(texts_end_at_a_stop),
+        cmocka_unit_test(wrong_calls_of_tokenizers_are_refused),
+        cmocka_unit_test(wrong_pools_are_refused),
         cmocka_unit_test_setup_teardown(weights_hold_characters, scratch_setup, scratch_teardown),
         cmocka_unit_test(what_there_is_not_is_said),
     };
