@@ -88,8 +88,9 @@ const char *shape_gather(Node *n) {
     if (n->in[0]->shape.list)
         return graph_format(n->g, "x must have all tokens, not %s",
                             shape_text(n->g, &n->in[0]->shape));
-    if (n->in[0]->shape.type == I32 && n->in[0]->op != OP_position)
-        return "x must be numbers, or position()";
+    Op op = n->in[0]->op;
+    if (n->in[0]->shape.type == I32 && op != OP_position && op != OP_tokens && op != OP_targets)
+        return "x must be numbers, or ids of the call: position(), tokens()";
     n->shape = n->in[0]->shape;
     n->shape.list = (int)n->in[1]->attr->count;
     return NULL;

@@ -105,39 +105,16 @@ static int call_stack(lua_State *L) {
     return tensor_push(L, tensor_build(L, OP_stack, n, in, (Attr){ 0 }));
 }
 
-/* Of a value of all tokens, the rows of those that the option 'of' has rows for. */
-static Node *rows_like(lua_State *L, int arg, const char *what, Node *all) {
-    if (!option_find(L, arg, "of")) return all;
-    Node **of = tensor_at(L, -1);
-    if (!of || (*of)->op == OP_rows || (*of)->shape.lead != LEAD_TOKENS)
-        spec_fail(L, "%s: expected of to be a tensor of tokens, found %s", what,
-                  !of ? lua_pushfstring(L, "a %s", luaL_typename(L, -1))
-                      : (*of)->op == OP_rows ? "what rows() returned"
-                                             : shape_text((*of)->g, &(*of)->shape));
-    if (!(*of)->shape.list) return all;
-    Node *in[] = { all, (Node *)graph_list(front(L)->g, (*of)->shape.list) };
-    return tensor_build(L, OP_gather, 2, in, (Attr){ 0 });
-}
-
-/* rows(mask): a list of rows; masks that are equal make one. */
-static int call_rows(lua_State *L) {
-    Node *mask = tensor_get(L, 1, "rows");
-    Graph *g = mask->g;
-    for (int i = graph_lists(g); i > 0; i--)
-        if (g->list[i] && g->list[i]->in[0] == mask) return tensor_push(L, g->list[i]);
-    return tensor_push(L,
-                       tensor_build(L, OP_rows, 1, &mask, (Attr){ .count = graph_lists(g) + 1 }));
-}
-
 /* random(n, { of = x }): n numbers for each token that x has a row for; each call has its own. */
 static int call_random(lua_State *L) {
     lua_settop(L, 2);
     int64_t n = argument_integer(L, 1, "random", "how many numbers a token has");
     options_check(L, 2, "random", (const char *const[]){ "of", NULL });
-    return tensor_push(L,
-                       rows_like(L, 2, "random",
-                                 tensor_build(L, OP_random, 0, NULL,
-                                              (Attr){ .first = front(L)->streams++, .count = n })));
+    return tensor_push(
+        L,
+        lists_like(L, 2, "random",
+                   tensor_build(L, OP_random, 0, NULL,
+                                (Attr){ .first = front(L)->streams++, .count = n })));
 }
 
 /* embed(w, ids, { of = x }): rows of w for each token that x has a row for. */
@@ -145,7 +122,9 @@ static int call_embed(lua_State *L) {
     lua_settop(L, 3);
     Node *in[] = { tensor_get(L, 1, "embed"), tensor_get(L, 2, "embed") };
     options_check(L, 3, "embed", (const char *const[]){ "of", NULL });
-    return tensor_push(L, rows_like(L, 3, "embed", tensor_build(L, OP_embed, 2, in, (Attr){ 0 })));
+    bool some = in[1]->op == OP_gather && option_find(L, 3, "of");
+    if (some) in[1] = in[1]->in[0]; /* of says which */
+    return tensor_push(L, lists_like(L, 3, "embed", tensor_build(L, OP_embed, 2, in, (Attr){ 0 })));
 }
 
 /* shift(x, tokens): of earlier tokens only, those that a sequence has when it grows. */
@@ -186,7 +165,7 @@ static int call_wave(lua_State *L) {
     Attr attr = { .count = n, .frequency = frequency };
     attr.sine = option_boolean(L, 2, "wave", "sine", false);
     attr.value = option_number(L, 2, "wave", "scale", 1);
-    Node *position = rows_like(L, 2, "wave", op_source(front(L)->g, OP_position));
+    Node *position = lists_like(L, 2, "wave", op_source(front(L)->g, OP_position));
     return tensor_push(L, tensor_build(L, OP_wave, 1, &position, attr));
 }
 
@@ -229,6 +208,12 @@ static int call_source(lua_State *L) {
     return tensor_push(L, tensor_build(L, op_of(L), 0, NULL, (Attr){ 0 }));
 }
 
+/* tokens(), position(): of the tokens that are worked on */
+static int call_ids(lua_State *L) {
+    Node *all = tensor_build(L, op_of(L), 0, NULL, (Attr){ 0 });
+    return tensor_push(L, lists_worked_on(L, all));
+}
+
 /* == The table ============================================================ */
 
 const Structural ops_structural[] = {
@@ -255,7 +240,7 @@ const Structural ops_structural[] = {
     { OP_conv, "conv", call_plain, "conv(x, w)", 2 },
     { OP_shift, "shift", call_shift, "shift(x, tokens)", 0 },
     { OP_recurrence, "recurrence", call_recurrence, "recurrence(q, k, v, {decay =, delta =})", 0 },
-    { OP_rows, "rows", call_rows, "rows(mask)", 0 },
+    { OP_rows, "rows", lists_call_rows, "rows(mask)", 0 },
     { OP_random, "random", call_random, "random(n, {of =})", 0 },
     { OP_top, "top", choice_call_top, "top(x, share)", 0 },
     { OP_largest, "largest", choice_call, "largest(x, k)", 0 },
@@ -267,8 +252,8 @@ const Structural ops_structural[] = {
     { OP_scatter, "scatter", call_plain, "scatter(y, rows)", 2 },
     { OP_cross_entropy, "cross_entropy", call_plain, "cross_entropy(logits, ids)", 2 },
     { OP_token_sum, "token_sum", call_plain, "token_sum(x)", 1 },
-    { OP_tokens, "tokens", call_source, "tokens()", 0 },
-    { OP_position, "position", call_source, "position()", 0 },
+    { OP_tokens, "tokens", call_ids, "tokens()", 0 },
+    { OP_position, "position", call_ids, "position()", 0 },
     { OP_per_token, "per_token", call_source, "per_token()", 0 },
     { OP_generating, "generating", call_source, "generating()", 0 },
     { OP_training, "training", call_source, "training()", 0 },

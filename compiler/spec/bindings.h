@@ -28,6 +28,16 @@ int choice_call(lua_State *L);        /* largest, chosen: f(x, k) */
 int choice_call_expert(lua_State *L); /* expert_linear(x, w, places) */
 int choice_call_top(lua_State *L);    /* top(x, share) */
 
+/* token_lists.c */
+Node *lists_worked_on(lua_State *L, Node *all); /* its rows of the tokens that are worked on */
+/* The same, or of those that the option 'of' at an argument has rows for. */
+Node *lists_like(lua_State *L, int arg, const char *what, Node *all);
+int lists_call_rows(lua_State *L);    /* rows(mask): a list; masks that are equal make one */
+int lists_call_of(lua_State *L);      /* (x): the list that x has rows of */
+int lists_call_mask(lua_State *L);    /* (list): its mask */
+int lists_call_work_on(lua_State *L); /* (list): on its tokens from now on */
+int lists_call_attempt(lua_State *L); /* (end, f, ...): f(...), which may end early */
+
 /* names.c: (s, most); and the name of a parameter at an argument, refused if it cannot be one */
 int names_call_identifier(lua_State *L);
 const char *names_checked(lua_State *L, int arg);

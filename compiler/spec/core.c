@@ -335,6 +335,7 @@ static void push_tokenizers(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = { { "at", spec_call_at },
+                                      { "attempt", lists_call_attempt },
                                       { "defined", call_defined },
                                       { "distance", call_distance },
                                       { "buffer", call_buffer },
@@ -348,7 +349,9 @@ static const luaL_Reg functions[] = { { "at", spec_call_at },
                                       { "importers", call_importers },
                                       { "identifier", names_call_identifier },
                                       { "limit", call_limit },
+                                      { "list_of", lists_call_of },
                                       { "load", call_load },
+                                      { "mask_of", lists_call_mask },
                                       { "matches", tune_call_matches },
                                       { "matching", tune_call_matching },
                                       { "module", call_module },
@@ -369,6 +372,7 @@ static const luaL_Reg functions[] = { { "at", spec_call_at },
                                       { "source", call_source },
                                       { "tokenizer_file", tokenizer_call },
                                       { "tune", tune_call },
+                                      { "work_on", lists_call_work_on },
                                       { "wrap", call_wrap },
                                       { NULL, NULL } };
 

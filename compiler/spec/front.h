@@ -60,6 +60,7 @@ struct Front {
     size_t shown;               /* length of the folder part of the spec's path as typed */
     SourceFile *source;         /* newest first */
     int64_t streams;            /* of random numbers, so far */
+    int list;                   /* whose tokens are worked on; 0: all */
     int prints;                 /* lines that it printed */
     bool settled;               /* options can no longer be declared: layers are built */
     Unread *unread;             /* by parameter */
@@ -90,6 +91,8 @@ void *sandbox_alloc(void *front, void *p, size_t old, size_t size);
 void sandbox_hook(lua_State *L);
 double sandbox_seconds(void); /* of processor time, by this process */
 void sandbox_charge(lua_State *L, int64_t instructions);
+/* lua_pcall, for all results; what limits raised goes on up. */
+int sandbox_call(lua_State *L, int arguments, int handler);
 void sandbox_open(lua_State *L); /* pushes a table of Lua's own functions */
 
 /* order.c: tables in an order of their own, whatever way they were filled */

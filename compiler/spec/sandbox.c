@@ -147,12 +147,10 @@ void sandbox_charge(lua_State *L, int64_t instructions) {
 
 /* == Functions that replace Lua's ========================================= */
 
-/* As Lua's, but what limits raised goes on up. */
-static int call_pcall(lua_State *L) {
+int sandbox_call(lua_State *L, int arguments, int handler) {
     Front *f = front(L);
-    luaL_checkany(L, 1);
     sandbox_charge(L, PROTECTED);
-    int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+    int status = lua_pcall(L, arguments, LUA_MULTRET, handler);
     if (status == LUA_ERRMEM) {
         char text[600];
         f->status = 3;
@@ -162,9 +160,16 @@ static int call_pcall(lua_State *L) {
     if (f->status) {
         sandbox_hook(L);
         f->raised = true;
-        return lua_error(L);
+        lua_error(L);
     }
-    f->raised = false;
+    return status;
+}
+
+/* As Lua's, but what limits raised goes on up. */
+static int call_pcall(lua_State *L) {
+    luaL_checkany(L, 1);
+    int status = sandbox_call(L, lua_gettop(L) - 1, 0);
+    front(L)->raised = false;
     if (status) sandbox_charge(L, ERROR);
     lua_pushboolean(L, status == LUA_OK);
     lua_insert(L, 1);

@@ -63,16 +63,23 @@ end))
 publish("zeros", core.wrap(core.zeros))
 
 -- position(): the ids of places in the sequence, for embed.  position { number = true, of = x }:
--- the places as numbers, [tokens], or those of the tokens that x has rows for.  A sine of so low a
--- frequency is its angle, to more places than float32 has.
+-- the places as numbers, [tokens], or those of the tokens that x has rows for; number = false: as
+-- ids.  A sine of so low a frequency is its angle, to more places than float32 has.
 local ids = ops.position
 publish("position", core.wrap(function(given)
   if given == nil then return ids() end
   local o = check("position", { number = { type = "boolean", default = true },
                                 of = { type = "any" } }, given)
-  if o.of ~= nil and (core.form(o.of) or ""):sub(1, 7) ~= "[tokens" then
+  local form = core.form(o.of) or ""
+  if o.of ~= nil and form:sub(1, 7) ~= "[tokens" and not core.list_of(o.of) then
     error("position: expected of to be a tensor of tokens, found " .. describe(o.of))
   end
-  if not o.number then return ids() end
+  if not o.number then
+    if o.of == nil then return ids() end
+    local before = core.work_on(core.list_of(o.of))
+    local places = ids()
+    core.work_on(before)
+    return places
+  end
   return reshape(wave({ 1e-12 }, { sine = true, scale = 1e12, of = o.of }), {})
 end))

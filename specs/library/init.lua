@@ -23,7 +23,8 @@ function lib.publish(name, value)
 end
 
 for _, file in lib.ipairs { "fields", "elsewhere", "functions", "options", "print", "train",
-                            "parts", "lora", "machine", "sites", "routing", "model" } do
+                            "parts", "lora", "machine", "lists", "sites", "routing",
+                            "model" } do
   core.load(file .. ".lua", lib)
 end
 

@@ -80,7 +80,10 @@ local function methods(b, own)
     return named("buffer", site, name, shape, init, own)
   end)
   -- After a training step the buffer is next(buffer, the sum of the statistic over its tokens).
+  -- In a layer that is built in two forms it is that of the first.
   f.rule = core.wrap(function(_, buffer, statistic, next)
+    if b.again then return end
+    b.rules = b.rules + 1
     core.rule(buffer, statistic, next(buffer, core.statistic(buffer)))
   end)
   -- x W^T + b, [tokens, out]; init: of W
@@ -108,13 +111,16 @@ local function methods(b, own)
     if not form then error("norm: expected a tensor second, found " .. describe(x)) end
     return normalize(b, prefix, x)
   end)
-  -- [tokens]: the cross entropy of what the model's head makes of x, for losses.
+  -- [tokens], or of the tokens that x has rows for: the cross entropy of what the model's head
+  -- makes of x, for losses.
   f.nll = core.wrap(function(_, x)
-    local wanted = "[tokens," .. spec.dim .. "]"
+    local list, wanted = core.list_of(x), "[tokens," .. spec.dim .. "]"
+    if list then wanted = "[" .. lead_of(x) .. "," .. spec.dim .. "]" end
     if core.form(x) ~= wanted then
       error("nll: expected a tensor " .. wanted .. ", found " .. (core.form(x) or describe(x)))
     end
-    return cross_entropy(head(b, x), core.targets())
+    local ids = core.targets()
+    return cross_entropy(head(b, x), list and gather(ids, list) or ids)
   end)
   -- What is left to later sublayers under a name, and all that earlier ones left, the oldest first.
   f.keep = core.wrap(function(_, name, x)
@@ -126,7 +132,7 @@ local function methods(b, own)
     local list = {}
     if type(name) ~= "string" then error("kept: expected a name, found " .. describe(name)) end
     for _, kept in ipairs(b.kept) do
-      if kept.name == name then list[#list + 1] = kept.x end
+      if kept.name == name then list[#list + 1] = kept_of(b, name, kept.x) end
     end
     return list
   end)

@@ -140,7 +140,7 @@ function build(returned)
   end
   local spec = inside(returned)
   local b = { spec = spec, mixer = inside(spec.residual), norm = inside(spec.norm), sublayers = 0,
-    index = 0, losses = {}, routes = {}, kept = {}, lead = "tokens", methods = {},
+    index = 0, losses = {}, routes = {}, kept = {}, lead = "tokens", methods = {}, rules = 0,
     lora = lora_of(spec.lora) }
   for _, layer in ipairs(spec.layers) do b.sublayers = b.sublayers + #inside(layer).sublayers end
   b.eps = b.norm.options.eps or 1e-6

@@ -12,19 +12,15 @@ local function one_stream(b)
   return h
 end
 
--- "tokens", or "rows1" of x that a route took from the stream.
-local function lead_of(b, x)
-  local form, tail = core.form(x), "," .. b.spec.dim .. "]"
-  local fits = form and form:sub(1, 5) == "[rows" and form:sub(-#tail) == tail
-  return fits and form:sub(2, -#tail - 1) or "tokens"
-end
-
 -- What a route's run returns beside its output: a loss, or what 'loss' makes one of for all layers.
 local function keep_loss(b, route, loss)
   if loss == nil then return end
   if not route.definition.loss then
-    if core.form(loss) == "[tokens]" then loss = token_sum(loss) * per_token() end
-    b.losses[#b.losses + 1] = loss
+    if not is_loss(loss) then
+      complain(route.definition.run, route.name .. ": expected the loss that run returns second to "
+        .. "be a number or [tokens], found " .. (core.form(loss) or describe(loss)))
+    end
+    b.losses[#b.losses + 1] = mean_loss(loss)
     return
   end
   local all = b.routes[route.definition]
@@ -46,16 +42,21 @@ end
 -- (training()) calls it for each; reports follow the first.
 local function run_layer_route(b, route, layer, index, site)
   local calls, definition, first, kept = 0, route.definition, b.index, #b.kept
-  local function body(x, routed)
+  local function body(x, given)
+    local asked = asked_of(route.name, given, "(x, { rows = list })")
     calls = calls + 1
-    local lead = b.lead
-    b.lead, b.routed, b.again = lead_of(b, x), routed, calls == 2 and definition.forms
-    b.state = { h = expect_stream(b, definition.run, "the argument of body", x, site.path, route) }
-    b.index = first
-    while b.again and #b.kept > kept do table.remove(b.kept) end
-    if calls == 1 or b.again then run_sublayers(b, layer, index) end
-    local h = one_stream(b)
-    b.lead, b.routed, b.again = lead, nil, nil
+    b.asked, b.again = asked, calls == 2 and definition.forms
+    local list = core.list_of(x)
+    local h = on_tokens(b, list, list and lead_of(x) or "tokens", function()
+      expect_stream(b, definition.run, "the argument of body", x, site.path, route)
+      b.state = { h = x }
+      b.index = first
+      while b.again and #b.kept > kept do table.remove(b.kept) end
+      if calls == 1 or b.again then run_sublayers(b, layer, index) end
+      return one_stream(b)
+    end)
+    b.asked, b.again = nil, nil
+    expect_heeded(route.name, asked)
     return h
   end
   local r = machine(b, route.options, definition, "run")
@@ -67,16 +68,38 @@ local function run_layer_route(b, route, layer, index, site)
   keep_loss(b, route, loss)
 end
 
+-- The place of the sublayer that a route runs: the one of that name or, if there is none, the one
+-- that the file of that name made.
+local function place_of(route, layer, index)
+  local wanted, named, made, names = route.definition.sublayer, {}, {}, {}
+  for i, s in ipairs(inside(layer).sublayers) do
+    local part = inside(s)
+    names[i] = "'" .. part.options.name .. "'"
+    if part.options.name == wanted then named[#named + 1] = i end
+    if part.name == wanted then made[#made + 1] = i end
+  end
+  local found = #named > 0 and named or made
+  local clear = #named == 0 or #made == 0
+  for _, i in ipairs(made) do clear = clear or i == named[1] end
+  if #found == 1 and clear then return found[1] end
+  for_line_of(route, error, route.name .. ": expected a layer with one sublayer '" .. wanted
+    .. "', which it routes, found " .. (#found == 0 and "none" or "several") .. " in layers."
+    .. index .. ", which has " .. enumerate(names, "and") .. "; name = '" .. wanted
+    .. "' in a sublayer gives it that name")
+end
+
 -- A route runs instead of one sublayer; body(routed) is that on what it reads.
 local function run_sublayer_route(b, route, layer, index, site)
-  local found, definition = 0, route.definition
-  run_sublayers(b, layer, index, definition.sublayer, function(at, x, build)
+  local definition = route.definition
+  run_sublayers(b, layer, index, place_of(route, layer, index), function(at, x, build)
     local calls = 0
-    found = found + 1
     site.index, site.path = at.index, at.path
-    local function body(routed)
+    local function body(given)
+      local asked = asked_of(route.name, given, " { rows = list }")
       calls = calls + 1
-      return build(routed)
+      local out = build(asked)
+      expect_heeded(route.name, asked)
+      return out
     end
     local r = machine(b, route.options, definition, "run")
     local out, loss = for_line_of(route, definition.run, r, site, x, body)
@@ -84,11 +107,6 @@ local function run_sublayer_route(b, route, layer, index, site)
     keep_loss(b, route, loss)
     return expect_stream(b, definition.run, "run", out, at.path, route)
   end)
-  if found ~= 1 then
-    for_line_of(route, error, route.name .. ": expected a layer with one sublayer '"
-      .. definition.sublayer .. "', which it routes, found "
-      .. (found == 0 and "none" or found) .. " in layers." .. index)
-  end
 end
 
 function run_route(b, layer, index)

@@ -7,11 +7,13 @@ function complain(f, message)
 end
 
 -- The stream has rows for all tokens or, in a layer that a route gives some only, for those.
-function expect_stream(b, f, name, x, path, owner)
-  local form = "[" .. b.lead .. "," .. b.spec.dim .. "]"
-  if core.form(x) ~= form then
+-- 'other': of which tokens it may have rows instead.
+function expect_stream(b, f, name, x, path, owner, other)
+  local tail = "," .. b.spec.dim .. "]"
+  local form, found = "[" .. b.lead .. tail, core.form(x)
+  if found ~= form and not (other and found == "[" .. other .. tail) then
     complain(f, (owner or b.mixer).name .. ": expected " .. name .. " to return a tensor " .. form
-      .. ", found " .. (core.form(x) or describe(x)) .. " at " .. path)
+      .. ", found " .. (found or describe(x)) .. " at " .. path)
   end
   return x
 end
@@ -43,13 +45,12 @@ end
 
 -- What 'f' of a mixer's or a sublayer's returned as a loss: a number, or one per token.
 local function own_loss(b, f, name, owner, loss)
-  local form = core.form(loss)
   if loss == nil or b.again then return end
-  if form ~= "[tokens]" and form ~= "[]" then
+  if not is_loss(loss) then
     complain(f, owner.name .. ": expected the loss that " .. name .. " returns second to be a "
-      .. "number or [tokens], found " .. (form or describe(loss)))
+      .. "number or [" .. b.lead .. "], found " .. (core.form(loss) or describe(loss)))
   end
-  b.losses[#b.losses + 1] = form == "[]" and loss or token_sum(loss) * per_token()
+  b.losses[#b.losses + 1] = mean_loss(loss)
 end
 
 -- Reads for a site, and notes how many sources there were.  'spare': the state stays as it is.
@@ -110,31 +111,34 @@ local function prenorm(b, site)
   return answer
 end
 
--- What a sublayer makes of x, a stream or several.  'routed': what its route asks of it.
-local function build_sublayer(b, part, site, x, routed)
+-- What the norm before a sublayer makes of x, a stream or several.
+local function normed(b, part, site, x)
+  local before = (part.options.norm or {}).before
+  if before == nil then before = prenorm(b, site) end
+  if core.form(x) then return normalize(b, site.weights .. ".norm", x, before) end
+  local each = {}
+  for name, h in pairs(x) do
+    each[name] = normalize(b, site.weights .. ".norm." .. name, h, before)
+  end
+  return each
+end
+
+-- What a sublayer makes of x, a stream or several.  'asked': by its route.
+local function build_sublayer(b, part, site, x, asked)
   local forward, norm = part.definition.forward, part.options.norm or {}
-  local function normed(suffix, h)
-    local before = norm.before
-    if before == nil then before = prenorm(b, site) end
-    return normalize(b, site.weights .. ".norm" .. suffix, h, before)
-  end
-  if core.form(x) then
-    x = normed("", x)
-  else
-    local each = {}
-    for name, h in pairs(x) do each[name] = normed("." .. name, h) end
-    x = each
-  end
-  local own = { prefix = site.weights, index = site.index, layer = site.layer, name = site.name,
-                routed = routed }
-  local m = machine(b, part.options, part.definition, "forward")
-  local hides = routed and routed.keys and b.route.name
-  local out, loss = hidden_by(hides, for_line_of, part, forward, m, own, x)
-  expect_stream(b, forward, "forward", out, site.path, part)
-  own_loss(b, forward, "forward", part, loss)
-  out = normalize(b, site.weights .. ".after_norm", out, norm.after or false)
-  if part.options.multiplier ~= 1 then out = out * part.options.multiplier end
-  return dropped(part.options.dropout, out)
+  local hides = asked and asked.fields.keys and b.route.name
+  if asked then asked.site = site.path end
+  return heeding(b, x, asked, function(x, routed, lead)
+    local own = { prefix = site.weights, index = site.index, layer = site.layer, name = site.name,
+                  routed = routed }
+    local m = machine(b, part.options, part.definition, "forward")
+    local out, loss = hidden_by(hides, for_line_of, part, forward, m, own, normed(b, part, site, x))
+    expect_stream(b, forward, "forward", out, site.path, part, lead)
+    own_loss(b, forward, "forward", part, loss)
+    out = normalize(b, site.weights .. ".after_norm", out, norm.after or false)
+    if part.options.multiplier ~= 1 then out = out * part.options.multiplier end
+    return dropped(part.options.dropout, out)
+  end)
 end
 
 -- What the last write leaves unread is no mistake: nothing comes after it.
@@ -153,9 +157,9 @@ local function run_sublayer(b, part, site, wrap, x)
     if not core.form(x) then
       for_line_of(part, error, part.name .. ": expected one read under a route, found several")
     end
-    out = wrap(site, x, function(routed) return build_sublayer(b, part, site, x, routed) end)
+    out = wrap(site, x, function(asked) return build_sublayer(b, part, site, x, asked) end)
   else
-    out = build_sublayer(b, part, site, x, b.routed)
+    out = build_sublayer(b, part, site, x, b.asked)
   end
   write(b, site, out)
 end
@@ -192,7 +196,7 @@ local function with_changes(state, new)
   return both
 end
 
--- 'wrapped', 'wrap': the kind of sublayer that a route runs, and how
+-- 'wrapped', 'wrap': the place of the sublayer that a route runs, and how
 function run_sublayers(b, layer, index, wrapped, wrap)
   layer = inside(layer)
   local sites, x, read = sites_of(b, layer, index), {}, {}
@@ -205,7 +209,7 @@ function run_sublayers(b, layer, index, wrapped, wrap)
   for i, site in ipairs(sites) do
     local part = part_at(i)
     if read[i] then b.state = with_changes(b.state, read[i]) end
-    run_sublayer(b, part, site, part.name == wrapped and wrap, x[i] or read_at(b, site, part))
+    run_sublayer(b, part, site, i == wrapped and wrap, x[i] or read_at(b, site, part))
   end
 end
 

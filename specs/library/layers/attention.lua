@@ -177,7 +177,6 @@ return sublayer {
       y = head_norm(m, site, "out_norm", y, o.out_norm == true and {} or o.out_norm)
     end
     if o.gate then y = heads.gated(m, site, o.gate, y, input("q", passes)) end
-    local out = m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, has_bias(o.bias, "o"))
-    return list and not passes and scatter(out, list) or out
+    return m:linear(site, "o", reshape(y, { o.heads * d }), m.dim, has_bias(o.bias, "o"))
   end,
 }

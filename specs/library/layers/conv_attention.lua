@@ -59,7 +59,6 @@ return sublayer {
   forward = function(m, site, x)
     local o = m.options
     local H, G, d = o.heads, o.kv_heads, o.head_dim
-    if site.routed then error("conv_attention: expected no route, found one") end
     local q, k = m:linear(site, "q", x, H * d, o.bias), m:linear(site, "k", x, G * d, o.bias)
     local between = (reshape(q, { G, H // G, d }) + reshape(k, { G, 1, d })) * 0.5
     local both = mixed(m, site, concat({ q, k }, 1), H + G, d)

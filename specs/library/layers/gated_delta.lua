@@ -28,24 +28,22 @@ return sublayer {
     gate = { any_of = { { type = "boolean" },
       { type = "string", one_of = { "silu", "sigmoid" } } }, default = true },
   },
-  forward = function(m, site, all)
+  forward = function(m, site, x)
     local o = m.options
     local G, H, d, e = sizes(m)
-    return recurrent.routed(site, all, function(x)
-      local function stream(name, heads, width)
-        local y = m:linear(site, name, x, heads * width)
-        return reshape(recurrent.short_conv(m, site, name .. "_conv", y, o.conv), { heads, width })
-      end
-      local q = recurrent.unit(stream("q", G, d)) * d ^ -0.5
-      local k, v = recurrent.unit(stream("k", G, d)), stream("v", H, e)
-      local f = m:linear(site, "decay", x, H) + recurrent.decay_bias(m, site, H)
-      local y = recurrence(q, k, v, {
-        decay = recurrent.decay(m, site, f), delta = sigmoid(m:linear(site, "beta", x, H)),
-      })
-      y = reshape(recurrent.head_norm(m, site, "out_norm", y), { H * e })
-      local act = o.gate == "sigmoid" and sigmoid or recurrent.silu
-      if o.gate then y = y * act(m:linear(site, "gate", x, H * e)) end
-      return m:linear(site, "o", y, m.dim)
-    end)
+    local function stream(name, heads, width)
+      local y = m:linear(site, name, x, heads * width)
+      return reshape(recurrent.short_conv(m, site, name .. "_conv", y, o.conv), { heads, width })
+    end
+    local q = recurrent.unit(stream("q", G, d)) * d ^ -0.5
+    local k, v = recurrent.unit(stream("k", G, d)), stream("v", H, e)
+    local f = m:linear(site, "decay", x, H) + recurrent.decay_bias(m, site, H)
+    local y = recurrence(q, k, v, {
+      decay = recurrent.decay(m, site, f), delta = sigmoid(m:linear(site, "beta", x, H)),
+    })
+    y = reshape(recurrent.head_norm(m, site, "out_norm", y), { H * e })
+    local act = o.gate == "sigmoid" and sigmoid or recurrent.silu
+    if o.gate then y = y * act(m:linear(site, "gate", x, H * e)) end
+    return m:linear(site, "o", y, m.dim)
   end,
 }

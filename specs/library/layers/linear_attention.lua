@@ -60,18 +60,16 @@ return sublayer {
     positive = { type = "boolean", default = false },
     gate = { type = "boolean", default = false },
   },
-  forward = function(m, site, all)
+  forward = function(m, site, x)
     local o = m.options
     local H, G, d, e = sizes(m)
-    return recurrent.routed(site, all, function(x)
-      local q = reshape(m:linear(site, "q", x, G * d), { G, d })
-      local k = reshape(m:linear(site, "k", x, G * d), { G, d })
-      local v = reshape(m:linear(site, "v", x, H * e), { H, e })
-      if o.positive then q, k = positive(q), positive(k) end
-      local y = recurrence(q * d ^ -0.5, k, v, { decay = decays[o.decay](m, site, x, H, d) })
-      y = reshape(recurrent.head_norm(m, site, "out_norm", y), { H * e })
-      if o.gate then y = y * recurrent.silu(m:linear(site, "gate", x, H * e)) end
-      return m:linear(site, "o", y, m.dim)
-    end)
+    local q = reshape(m:linear(site, "q", x, G * d), { G, d })
+    local k = reshape(m:linear(site, "k", x, G * d), { G, d })
+    local v = reshape(m:linear(site, "v", x, H * e), { H, e })
+    if o.positive then q, k = positive(q), positive(k) end
+    local y = recurrence(q * d ^ -0.5, k, v, { decay = decays[o.decay](m, site, x, H, d) })
+    y = reshape(recurrent.head_norm(m, site, "out_norm", y), { H * e })
+    if o.gate then y = y * recurrent.silu(m:linear(site, "gate", x, H * e)) end
+    return m:linear(site, "o", y, m.dim)
   end,
 }

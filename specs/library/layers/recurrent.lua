@@ -72,11 +72,4 @@ function recurrent.decay_bias(m, site, width)
     function(u) return recurrent.softplus_inverse(math.exp(u)) end))
 end
 
--- In a layer whose route has some tokens attend only: those, and what is computed of them again
--- among all, 0 at the others.
-function recurrent.routed(site, x, compute)
-  local list = site.routed and site.routed.rows
-  return list and scatter(compute(gather(x, list)), list) or compute(x)
-end
-
 return recurrent

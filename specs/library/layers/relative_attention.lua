@@ -65,7 +65,6 @@ return sublayer {
   forward = function(m, site, x)
     local o = m.options
     local H, G, d = o.heads, o.kv_heads, o.head_dim
-    if site.routed then error("relative_attention: expected no route, found one") end
     local from = o.window and { q = x, k = x, v = x } or x
     local function past(name)
       local y, conv_name = m:linear(site, name, from[name], G * d), name .. "_conv"

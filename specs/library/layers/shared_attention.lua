@@ -89,7 +89,10 @@ return sublayer {
   end,
   forward = function(m, site, x)
     local o, H, d = m.options, m.options.heads, m.options.head_dim
-    if site.routed then error("shared_attention: expected no route, found one") end
+    if o.compress and core.list_of(x) then
+      error("shared_attention: expected no compress where a route has some tokens work only, "
+        .. "found it")
+    end
     local latent = normed(m, site, "q_norm", m:linear(site, "q_down", x, o.q_latent))
     local q = unit(m, reshape(m:linear(site, "q_up", latent, H * d), { H, d }))
     q = placed(m, o.rope, q)

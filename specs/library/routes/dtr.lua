@@ -4,7 +4,9 @@
 --   z = W2 silu(W1 x + b1) + b2    p = softmax(z)    a token attends if p_1 > p_2
 --   out = p_1 attention, or p_2 times the value through W_O
 -- choice = "expert": the share 'capacity' of each sequence with the largest p_1 attends, which
--- looks at later tokens; "skip": none does.  bypass = "none": tokens that do not attend get 0.
+-- looks at later tokens; "skip": none does.  bypass = "none": tokens that do not attend get 0;
+-- "auto": they do where the sublayer has no value to pass on, as one of the user's, or a recurrent
+-- one.
 -- The loss adds route_penalty times the mean p_1 of each layer, weighted by its share of all
 -- tokens that attend.
 local function number(x) return reshape(x, {}) end
@@ -14,7 +16,7 @@ return route {
   options = {
     choice = { type = "string", one_of = { "token", "expert", "skip" }, default = "token" },
     capacity = { type = "number", above = 0, max = 1 },
-    bypass = { type = "string", one_of = { "vo", "none" }, default = "vo" },
+    bypass = { type = "string", one_of = { "auto", "vo", "none" }, default = "auto" },
     bias = { type = "boolean", default = true },
   },
   check = function(o)
@@ -39,7 +41,7 @@ return route {
       mask = greater(attend, attend)
     end
     local out = body { rows = rows(mask), mask = mask, bypass = o.bypass }
-    local gate = o.bypass == "vo" and select(mask, attend, pass) or attend
+    local gate = o.bypass == "none" and attend or select(mask, attend, pass)
     return reshape(gate, { 1 }) * out,
       { share = token_sum(attend) * per_token(), tokens = token_sum(mask) }
   end,
