@@ -127,7 +127,7 @@ local function each(x, f)
   return all
 end
 
--- compute(x, routed, lead) on the rows of a list, unless the sublayer looks at the list itself: nil.
+-- compute(x, routed, lead) on the rows of a list; nil: the sublayer looks at the list itself.
 local function on_rows(b, x, asked, compute)
   local list, attempt = asked.fields.rows, {}
   local losses, kept, lead, rules = #b.losses, #b.kept, b.lead, b.rules
@@ -163,7 +163,7 @@ local function answered(asked, x, compute)
   return core.list_of(out) and scatter(out, asked.fields.rows) or out
 end
 
--- compute(x, routed, lead) for what a route asks: what a sublayer makes of x, one stream or several.
+-- compute(x, routed, lead) for what a route asks: what a sublayer makes of x, one stream or more.
 -- 'lead': of which tokens, beside those of x, its result may have rows.
 function heeding(b, x, asked, compute)
   if not asked then return compute(x) end

@@ -61,7 +61,7 @@ local function run_layer_route(b, route, layer, index, site)
   end
   local r = machine(b, route.options, definition, "run")
   local x = for_line_of(route, one_stream, b)
-  local out, loss = for_line_of(route, definition.run, r, site, x, body)
+  local out, loss = for_line_of(route, definition.run, r, site, x, core.wrap(body))
   call_once(route, calls)
   core.site(site.path)
   b.state = { h = expect_stream(b, definition.run, "run", out, site.path, route) }
@@ -102,7 +102,7 @@ local function run_sublayer_route(b, route, layer, index, site)
       return out
     end
     local r = machine(b, route.options, definition, "run")
-    local out, loss = for_line_of(route, definition.run, r, site, x, body)
+    local out, loss = for_line_of(route, definition.run, r, site, x, core.wrap(body))
     call_once(route, calls)
     keep_loss(b, route, loss)
     return expect_stream(b, definition.run, "run", out, at.path, route)

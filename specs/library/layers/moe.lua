@@ -157,6 +157,10 @@ return sublayer {
       error("moe: expected no gate_cap with activation = '" .. o.activation .. "', found one")
     end
     if o.skip and groups > 1 then error("moe: expected no skip with groups, found it") end
+    if o.by_token and (o.skip or groups > 1) then
+      error("moe: expected no " .. (o.skip and "skip" or "groups") .. " with by_token, whose table "
+        .. "says which experts, found " .. (o.skip and "it" or groups))
+    end
     if o.experts % groups ~= 0 then
       error("moe: expected groups to divide experts = " .. o.experts .. ", found " .. groups)
     end
