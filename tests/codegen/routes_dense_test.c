@@ -14,8 +14,8 @@
 
 #include "agreement.h"
 #include "compiled_spec.h"
-#include "gradient.h"
 #include "scratch_spec.h"
+#include "twin_model.h"
 
 enum { CONTEXT = 16, VOCAB = 13, SPEC = 2000, DRAW = 77 };
 
@@ -76,49 +76,11 @@ static Model *load(void **state, const Pair *p, bool dense) {
 
 /* The dense routes, beside the models that require them. */
 static int set_up(void **state) {
-    static const char *const file[] = { "dense.lua", "dense_dtr.lua", "dense_mod.lua",
-                                        "dense_dllm.lua" };
     int status = scratch_setup(state);
-    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-        char from[SCRATCH_PATH], to[SCRATCH_PATH];
-        size_t n;
-        snprintf(from, sizeof from, "%s/tests/routes/%s", SOURCE_DIR, file[i]);
-        char *text = scratch_read(from, &n);
-        assert_non_null(text);
-        scratch_write(scratch_path(state, file[i], to), text, n);
-        free(text);
-    }
+    copy_routes(state,
+                (const char *const[]){ "dense.lua", "dense_dtr.lua", "dense_mod.lua",
+                                       "dense_dllm.lua", NULL });
     return status;
-}
-
-static int param_index(const Graph *g, const char *name) {
-    for (int i = 0; i < g->nparam; i++)
-        if (!strcmp(g->param[i].node->attr->name, name)) return i;
-    fail_msg("there is no parameter '%s'", name);
-    return -1;
-}
-
-/* A case for another graph with the same parameters. */
-static Case *case_like(const Case *c, Graph *g) {
-    Case *d = case_new(g, 1, c->batch, c->time, 1, 0, 0);
-    size_t bytes = (size_t)(c->batch * c->time) * sizeof *c->tokens;
-    memcpy(d->tokens, c->tokens, bytes);
-    memcpy(d->targets, c->targets, bytes);
-    assert_int_equal(g->nparam, c->g->nparam);
-    for (int i = 0; i < g->nparam; i++) {
-        int from = param_index(c->g, g->param[i].node->attr->name);
-        assert_true(shape_equal(&c->g->param[from].node->shape, &g->param[i].node->shape));
-        memcpy(d->value[i], c->value[from],
-               (size_t)shape_count(&g->param[i].node->shape) * sizeof(double));
-    }
-    return d;
-}
-
-static Graph *with_gradients(const Graph *g) {
-    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
-    Graph *own = graph_extract(g, outputs);
-    pass_gradient(own);
-    return own;
 }
 
 /* == The interpreter ====================================================== */
@@ -142,14 +104,6 @@ static double largest(const double *x, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         most = fmax(most, fabs(x[i]));
     return most;
-}
-
-static const double *gradient_of(const Eval *ev, const Graph *g, const char *name) {
-    char output[600];
-    snprintf(output, sizeof output, "grad.%s", name);
-    const Node *n = graph_find(g, output);
-    if (!n) fail_msg("there is no gradient of '%s'", name);
-    return eval_value(ev, n);
 }
 
 static double largest_gradient(const Eval *ev, const Graph *g) {

@@ -15,8 +15,8 @@
 
 #include "agreement.h"
 #include "compiled_spec.h"
-#include "gradient.h"
 #include "scratch_spec.h"
+#include "twin_model.h"
 
 enum { SEQUENCES = 2, TIME = 14, TOKENS = SEQUENCES * TIME, CONTEXT = 16, VOCAB = 12 };
 
@@ -137,19 +137,6 @@ static void choose(Case *c, const char *name, Listed *listed) {
             c->value[i][v] = listed(v) ? 1 : -1;
 }
 
-static int param_index(const Graph *g, const char *name) {
-    for (int i = 0; i < g->nparam; i++)
-        if (!strcmp(g->param[i].node->attr->name, name)) return i;
-    return -1;
-}
-
-static Graph *with_gradients(const Graph *g) {
-    static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
-    Graph *own = graph_extract(g, outputs);
-    pass_gradient(own);
-    return own;
-}
-
 /* == Alone ================================================================ */
 
 /* Of a model without a route: the tokens of one sequence that are in the list, or those that are
@@ -161,15 +148,6 @@ typedef struct Alone {
 
 static bool works(Way way, int id, Listed *listed) {
     return listed(id) && (way != WITHIN || most(id));
-}
-
-static void copy_values(const Case *from, Case *to) {
-    for (int i = 0; i < to->g->nparam; i++) {
-        int at = param_index(from->g, to->g->param[i].node->attr->name);
-        assert_true(at >= 0);
-        memcpy(to->value[i], from->value[at],
-               (size_t)shape_count(&to->g->param[i].node->shape) * sizeof(double));
-    }
 }
 
 /* What is expected of a routed case: logits, loss, gradients by its parameters. */
@@ -214,7 +192,7 @@ static void add_alone(Wanted *w, const Case *c, const Alone *a, Way way, int seq
 
 static Wanted *wanted_new(const Case *c, const Alone alone[2], Way way, Listed *listed) {
     Wanted *w = calloc(1, sizeof *w);
-    w->gradient = calloc((size_t)c->g->nparam, sizeof *w->gradient);
+    w->gradient = calloc((size_t)c->g->nparam + 1, sizeof *w->gradient);
     for (int i = 0; i < c->g->nparam; i++)
         w->gradient[i] = calloc((size_t)shape_count(&c->g->param[i].node->shape), sizeof(double));
     for (int s = 0; s < SEQUENCES; s++)
@@ -232,30 +210,19 @@ static void wanted_free(Wanted *w, const Case *c) {
 
 /* == The interpreter ====================================================== */
 
-static void expect_near(const char *spec, const char *what, const double *got, const double *want,
-                        int64_t count, double least) {
-    double largest = least;
-    for (int64_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs(want[i]));
-    for (int64_t i = 0; i < count; i++)
-        if (!(fabs(got[i] - want[i]) <= 1e-9 * largest))
-            fail_msg("%s\n%s: element %d is %.12g, expected %.12g", spec, what, (int)i, got[i],
-                     want[i]);
-}
-
 static void expect_route(const char *spec, const Case *c, const Graph *g, const Wanted *w) {
     EvalInput in = case_input(c);
     Eval *ev = eval_new(g, &in);
-    expect_near(spec, "logits", eval_value(ev, graph_find(g, "logits")), w->logits[0],
+    expect_twin(spec, "logits", eval_value(ev, graph_find(g, "logits")), w->logits[0],
                 TOKENS * VOCAB, 1e-3);
-    expect_near(spec, "loss", eval_value(ev, graph_find(g, "loss")), &w->loss, 1, 1e-3);
+    expect_twin(spec, "loss", eval_value(ev, graph_find(g, "loss")), &w->loss, 1, 1e-3);
     for (int i = 0; i < c->g->nparam; i++) {
         char name[600];
         const Node *p = c->g->param[i].node;
         snprintf(name, sizeof name, "grad.%s", p->attr->name);
         const Node *n = graph_find(g, name);
         if (n)
-            expect_near(spec, name, eval_value(ev, n), w->gradient[i], shape_count(&n->shape),
+            expect_twin(spec, name, eval_value(ev, n), w->gradient[i], shape_count(&n->shape),
                         1e-3);
     }
     eval_free(ev);

@@ -39,6 +39,16 @@ static const Kind kinds[] = {
     { "standard {}", "kv_heads = 2",
       "}, moe { experts = 4, top = 2, hidden = 8, by_token = true, name = 'experts'",
       "stochastic_depth { keep = 0.5 }" },
+    /* losses, and the load of experts, are those of the tokens that execute */
+    { "standard {}", "",
+      "}, moe { experts = 4, top = 2, hidden = 8, name = 'experts' }, sublayer { forward = "
+      "function(m, site, x) return m:linear(site, 'o', x, m.dim), 0.3 * mean(x * x, 1) + 0.2 * "
+      "m:nll(x) end } { name = 'lossy'",
+      "dllm { hidden = 6 }" },
+    { "standard {}", "gate = {}",
+      "}, sublayer { forward = function(m, site, x) return m:linear(site, 'o', x, m.dim), 0.3 * "
+      "mean(x * x, 1) end } { name = 'lossy'",
+      "mod { capacity = 0.4 }" },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
