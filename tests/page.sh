@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The pages that teach writing a mixer and a sublayer: their files, as they are written there,
-# build, train and write.  sh tests/page.sh STRATA
+# The pages that teach writing a mixer, a sublayer and a route: their files, as they are written
+# there, build, train and write; the route's layers go on being used.  sh tests/page.sh STRATA
 set -eu
 strata=$(realpath "$1")
 pages=$(cd "$(dirname "$0")/.." && pwd)/specs/library
@@ -29,6 +29,26 @@ page() {
 }
 page sublayers.md gated gater
 page mixers.md choice chooser
+page routes.md likes liker
+# routed SPEC: trained on a real text, the smallest share of a step's tokens that a route took on
+# average of the last 40 of 120 steps
+routed() {
+    "$strata" run "$1.lua" train --data "$pages/ops.md" --steps 120 --out "$1.long" \
+        --log "$1.long.log" >"$1.said"
+    awk -F'"routed": .' '/"routed"/ && n++ >= 80 { split($2, share, /[],]/)
+            for (i = 1; i <= 2; i++) sum[i] += share[i] / 40 }
+        END { print sum[1] < sum[2] ? sum[1] : sum[2] }' "$1.long.log"
+}
+share=$(routed liker)
+awk "BEGIN { exit !($share > 0.15 && $share < 0.85) }" ||
+    { echo "page.sh: expected the route of routes.md to take about half, found $share"; exit 1; }
+! grep -q "last tenth's tokens" liker.said || { cat liker.said; exit 1; }
+# with a gate alone, and nothing that draws the share to a half, they close, and train says so
+sed 's/^      (share - .*/      0 * share/; s/2 \* reshape/reshape/' likes.lua >closing.lua
+sed 's/"likes"/"closing"/; s/"liker"/"closer"/' liker.lua >closer.lua
+share=$(routed closer)
+grep -q "^note: layers\.[13] took .* % of the last tenth's tokens" closer.said ||
+    { echo "page.sh: expected a note of layers that took nothing, $share"; cat closer.said; exit 1; }
 # it is fused: as many row kernels as the plain residual stream has, forward
 sed 's/require "choice" { keep = 0.9 }/standard {}/; s/"chooser"/"plain"/' chooser.lua >plain.lua
 for name in chooser plain; do "$strata" build $name.lua --inference -o $name; done
@@ -44,4 +64,4 @@ for line in "choice.lua 9" "choice.lua 10" "rmsnorm.lua 11" "functions.lua 18"; 
     echo "$lines" | grep -qx "$line" ||
         { echo "page.sh: expected machine code of $line, found none"; exit 1; }
 done
-echo "the pages' sublayer and mixer: build, learn, write; the mixer is fused, its lines are known"
+echo "the pages' sublayer, mixer and route: build, learn, write; the mixer is fused, its lines known"

@@ -136,6 +136,7 @@ static int train_step(Run *r, TrainStep *x, Error *e) {
         r->state.step = x->step;
         r->state.position += tokens;
         note_minutes(r);
+        run_routes_step(r, x);
     }
     x->epoch = r->epochs;
     x->sources = r->data.sources;
@@ -309,6 +310,7 @@ static int train(Run *r, Error *e) {
     status = loop(r, &stop, e);
     if (status) return status;
     run_end(r, r->state.step > begun);
+    run_routes_end(r);
     return stop ? 128 + stop : STATUS_OK;
 }
 

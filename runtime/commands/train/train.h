@@ -7,6 +7,7 @@
 **   train_state.c    what is kept of it
 **   train_start.c    what it says before
 **   train_memory.c   --dry-run
+**   train_routes.c   what routes took in the end
 */
 #ifndef STRATA_TRAIN_H
 #define STRATA_TRAIN_H
@@ -48,6 +49,8 @@ typedef struct Run {
     double share;              /* of the minutes, when the step is over that is made */
     int32_t *tokens, *targets; /* [batch, context] */
     double *routed;            /* shares of tokens that routes took: of a step, then of one call */
+    double *late_routed;       /* the same, added up over the steps of the run's last tenth */
+    int64_t late;              /* how many these were */
     double *load;              /* of buffers' statistics: how uneven they are */
     double *epochs;            /* of each source of data */
     bool resumed;
@@ -83,6 +86,10 @@ int run_save(Run *r, Error *e);
 int run_save_best(Run *r, Error *e);
 /* What it came to, and how to go on. worked: a step was made. */
 void run_end(Run *r, bool worked);
+
+/* After a step; and at the end, what routes took next to nothing of the last tenth's tokens. */
+void run_routes_step(Run *r, const TrainStep *x);
+void run_routes_end(Run *r);
 
 int run_resume(Run *r, Error *e);
 /* An error where the run would replace what another one made. */

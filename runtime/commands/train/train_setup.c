@@ -166,13 +166,14 @@ int run_open_memory(Run *r, Error *e) {
     if (!status) status = session_train(s, e);
     if (!status) status = session_arena(s, tokens, false, e);
     r->routed = status ? NULL : calloc(2 * (size_t)r->p->m->routed + 1, sizeof *r->routed);
+    r->late_routed = status ? NULL : calloc((size_t)r->p->m->routed + 1, sizeof *r->late_routed);
     r->load = status ? NULL : calloc((size_t)r->p->m->tensors + 1, sizeof *r->load);
     r->val_loss = status ? NULL : calloc((size_t)r->val.sources + 1, sizeof *r->val_loss);
     r->epochs = status ? NULL : calloc((size_t)r->data.sources, sizeof *r->epochs);
     r->tokens = status ? NULL : malloc((size_t)tokens * sizeof *r->tokens);
     r->targets = status ? NULL : malloc((size_t)tokens * sizeof *r->targets);
-    bool rows = r->tokens && r->targets && r->routed && r->load && r->val_loss && r->epochs;
-    if (!status && !rows)
+    bool rows = r->tokens && r->targets && r->val_loss && r->epochs;
+    if (!status && !(rows && r->routed && r->late_routed && r->load))
         status = error_memory(e, "tokens", (size_t)tokens * sizeof *r->tokens * 2);
     return status;
 }
@@ -228,6 +229,7 @@ void run_close(Run *r) {
     progress_close(&r->progress);
     free(r->tokens);
     free(r->routed);
+    free(r->late_routed);
     free(r->load);
     free(r->targets);
     free(r->out);
