@@ -15,6 +15,7 @@
 
 #include "agreement.h"
 #include "compiled_spec.h"
+#include "routed_kinds.h"
 #include "scratch_spec.h"
 #include "twin_model.h"
 
@@ -33,85 +34,10 @@ static const char *const run[WAYS] = {
     "    return x + scatter(body(part, { rows = of(r, 'likes') }) - part, list) end",
 };
 
-/* The sublayers of a layer; %s: more fields of the one that is routed.  'layer': by a route of the
-** layer only. */
-typedef struct Kind {
-    const char *sublayers;
-    bool layer;
-} Kind;
-
-#define OWN "sublayer { forward = function(m, site, x) "
-#define HEADS(n, how)                                                                            \
-    "local function h(n) return reshape(m:linear(site, n, x, m.dim), { 2, 8 }) end\n"            \
-    "return m:linear(site, 'o', reshape(attention(" n "h 'v', { causal = true, scale = 0.35" how \
-    " }), { m.dim }), m.dim)"
-
-static const Kind kinds[] = {
-    { "attention { heads = 2, name = 'it', %s }", false },
-    { "attention { heads = 4, kv_heads = 2, qk_norm = true, bias = true, window = 3, sinks = true, "
-      "gate = {}, softcap = 5, out_norm = true, norm = { after = true }, name = 'it', %s }",
-      false },
-    { "attention { heads = 4, growth = { from = 3, power = 0 }, name = 'it', %s }", false },
-    { "mla { heads = 2, nope_dim = 6, rope_dim = 0, value_dim = 5, latent = 7, name = 'it', %s }",
-      false },
-    { "mla { heads = 2, nope_dim = 4, rope_dim = 2, value_dim = 6, latent = 8, q_latent = 6, "
-      "window = 4, bias = true, sinks = true, gate = { bias = true }, name = 'it', %s }",
-      false },
-    { "kda { heads = 2, name = 'it', %s }", false },
-    { "kda { heads = 4, head_dim = 6, gate_rank = 3, conv = 0, floor = -3, name = 'it', %s }",
-      false },
-    { "gated_delta { heads = 2, norm = { before = false, after = true }, name = 'it', %s }",
-      false },
-    { "gated_delta { heads = 2, value_heads = 4, value_dim = 5, conv = 2, gate = 'sigmoid', name = "
-      "'it', %s }",
-      false },
-    { "linear_attention { heads = 2, name = 'it', %s }", false },
-    { "linear_attention { heads = 2, decay = 'fixed', positive = true, name = 'it', %s }", false },
-    { "linear_attention { heads = 4, kv_heads = 2, decay = 'head', gate = true, name = 'it', %s }",
-      false },
-    { "linear_attention { heads = 2, decay = 'channel', rank = 3, name = 'it', %s }", false },
-    { "conv_attention { heads = 4, kv_heads = 2, head_dim = 4, bias = true, channel_taps = 3, name "
-      "= 'it', %s }",
-      false },
-    { "relative_attention { heads = 4, kv_heads = 2, head_dim = 4, window = 6, extent = 4, "
-      "relative_dim = 3, name = 'it', %s }",
-      false },
-    { "relative_attention { heads = 2, kv_heads = 2, head_dim = 4, extent = 3, relative_dim = 3, "
-      "growth = 0, name = 'it', %s }",
-      true },
-    { "shared_attention { heads = 4, head_dim = 4, q_latent = 6, out_groups = 2, out_rank = 3, "
-      "window = 5, name = 'it', %s }",
-      false },
-    { "attention { heads = 2, reads = 'each', name = 'it', %s }", true },
-    { "mlp { hidden = 9, name = 'it', %s }", false },
-    { "mlp { hidden = 9, activation = 'relu2', bias = true, norm = { after = true }, name = 'it', "
-      "%s }",
-      false },
-    { "moe { experts = 4, top = 2, hidden = 6, name = 'it', %s }", false },
-    { "moe { experts = 3, top = 2, hidden = 6, balance_bias = false, shared = 1, shared_gate = "
-      "true, router = { hidden = 5 }, out_conv = 2, latent = 7, name = 'it', %s }",
-      false },
-    { "moe { experts = 3, top = 1, hidden = 6, by_token = true, name = 'it', %s }", false },
-    { OWN HEADS("h 'q', h 'k', ", "") " end } { name = 'it', %s }", false },
-    { OWN HEADS("h 'q', h 'k', ", ", window = 2") " end } { name = 'it', %s }", false },
-    { OWN "return conv(x, m:param(site, 'taps', { m.dim, 3 }, 1)) * sigmoid(shift(x, 2)) end } { "
-          "name = 'it', %s }",
-      false },
-    /* ids are those of the tokens that are worked on */
-    { OWN "return m:linear(site, 'o', x * embed(m:param(site, 'of', { m.vocab, m.dim }, 1), "
-          "tokens()), m.dim) end } { name = 'it', %s }",
-      false },
-    { "attention { heads = 2, name = 'it', %s }, mlp { hidden = 9, %s }", true },
-    { "gated_delta { heads = 2, name = 'it', %s }, conv_attention { heads = 2, kv_heads = 2, "
-      "head_dim = 4, name = 'other', %s }, moe { experts = 4, top = 1, hidden = 6, %s }",
-      true },
-};
-enum { KINDS = sizeof kinds / sizeof *kinds };
-
 /* == Models =============================================================== */
 
 /* Two layers of a kind; no way: without a route, 'fields' in the braces of each sublayer. */
-static void write_spec(const Kind *k, Way way, const char *fields, char *text, size_t size) {
+static void write_spec(const RoutedKind *k, Way way, const char *fields, char *text, size_t size) {
     char layer[1500];
     snprintf(layer, sizeof layer, k->sublayers, fields, fields, fields);
     snprintf(text, size,
@@ -261,14 +187,14 @@ static void expect_work(const char *spec, Graph *g) {
 
 static void a_list_is_a_sequence_of_its_own(void **state) {
     static Listed *const lists[] = { some, none, all };
-    for (int i = 0; i < KINDS; i++)
-        for (Way way = kinds[i].layer ? AS_ROWS : TO_SUBLAYER; way < WAYS; way++) {
+    for (int i = 0; i < ROUTED_KINDS; i++)
+        for (Way way = routed_kinds[i].layer ? AS_ROWS : TO_SUBLAYER; way < WAYS; way++) {
             char text[3000], plain[3000];
-            write_spec(&kinds[i], way, "", text, sizeof text);
+            write_spec(&routed_kinds[i], way, "", text, sizeof text);
             Model *m = scratch_model(state, "%s", text), *of[2];
             Alone alone[2];
             for (int a = 0; a < 2; a++) {
-                write_spec(&kinds[i], WAYS, a ? "multiplier = 0" : "", plain, sizeof plain);
+                write_spec(&routed_kinds[i], WAYS, a ? "multiplier = 0" : "", plain, sizeof plain);
                 of[a] = scratch_model(state, "%s", plain);
                 alone[a] = (Alone){ with_gradients(of[a]->graph), !a };
             }
@@ -292,7 +218,7 @@ static void a_list_is_a_sequence_of_its_own(void **state) {
 
 static void build(void **state, Built *b, int kind, Way way, bool check) {
     char text[3000], path[SCRATCH_PATH];
-    write_spec(&kinds[kind], way, "", text, sizeof text);
+    write_spec(&routed_kinds[kind], way, "", text, sizeof text);
     built_open(b, scratch_path(state, "list.lua", path), text,
                &(CodegenOptions){ .cpu = "native", .passes.check = check });
 }
@@ -333,14 +259,15 @@ static void expect_steps(const Built *b, uint64_t seed, Listed *listed, const ch
 
 static void compiled_models_agree(void **state) {
     static Listed *const lists[] = { some, none, all };
-    for (int i = 0; i < KINDS; i++) {
-        const Way ways[] = { kinds[i].layer ? TO_LAYER : TO_SUBLAYER, i % 2 ? AS_ROWS : WITHIN };
-        for (int w = 0; w < 2; w++) {
+    for (int i = 0; i < ROUTED_KINDS; i++) {
+        const Way ways[] = { routed_kinds[i].layer ? TO_LAYER : TO_SUBLAYER,
+                             i % 4 ? WITHIN : AS_ROWS };
+        for (int w = 0; w < 1 + !(i % 2); w++) {
             Built b;
             build(state, &b, i, ways[w], (i + w) % 2);
             for (int l = 0; l < (w ? 1 : 3); l++) {
-                expect_interpreted(&b, (uint64_t)(7 * i + l), lists[l], kinds[i].sublayers);
-                expect_steps(&b, (uint64_t)(7 * i + l), lists[l], kinds[i].sublayers);
+                expect_interpreted(&b, (uint64_t)(7 * i + l), lists[l], routed_kinds[i].sublayers);
+                expect_steps(&b, (uint64_t)(7 * i + l), lists[l], routed_kinds[i].sublayers);
             }
             built_close(&b);
         }
