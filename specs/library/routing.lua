@@ -92,12 +92,15 @@ end
 local function run_sublayer_route(b, route, layer, index, site)
   local definition = route.definition
   run_sublayers(b, layer, index, place_of(route, layer, index), function(at, x, build)
-    local calls = 0
+    local calls, kept = 0, #b.kept
     site.index, site.path = at.index, at.path
     local function body(given)
       local asked = asked_of(route.name, given, " { rows = list }")
       calls = calls + 1
+      b.again = calls == 2 and definition.forms
+      while b.again and #b.kept > kept do table.remove(b.kept) end
       local out = build(asked)
+      b.again = nil
       expect_heeded(route.name, asked)
       return out
     end

@@ -53,6 +53,12 @@ static const Pair pairs[] = {
       "100 "
       "} }" MLP ", route = dtr { bypass = 'none' }",
       UNDER("dtr", "latent") MLP },
+    { "attention { heads = 4, rope = { theta = 100 } }" MLP
+      ", route = t.likes_with('attention', { bypass = 'vo' })",
+      "t.passing { name = 'attention', norm = raw }" MLP },
+    { "t.scaled { name = 'it' }" MLP ", route = t.likes_with('it', { factor = 3 })",
+      "t.under('likes', t.tripled) { name = 'it', norm = raw }" MLP },
+    { "t.lossy { name = 'it' }" MLP ", route = t.twice", "t.lossy { name = 'it' }" MLP },
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
@@ -122,7 +128,7 @@ static void routes_are_what_is_written(void **state) {
             some += taken(c), all += 2 * c->batch * c->time;
             case_free(c), case_free(d);
         }
-        bool skips = strstr(pairs[i].routed, "skip");
+        bool skips = strstr(pairs[i].routed, "skip") || strstr(pairs[i].routed, "twice");
         if (skips ? some : !some || some == all)
             fail_msg("%s: took %d of %d", pairs[i].routed, (int)some, (int)all);
         graph_free(a), graph_free(b);

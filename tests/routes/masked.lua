@@ -16,6 +16,19 @@ function masked.likes(name)
   } {}
 end
 
+-- The same, with more that is asked of the sublayer.
+function masked.likes_with(name, more)
+  return route {
+    sublayer = name,
+    run = function(r, site, x, body)
+      local p = sigmoid(number(r:linear(site, "router", x, 1, true)))
+      local asked = { rows = rows(step(p - 0.5)) }
+      for field, value in pairs(more) do asked[field] = value end
+      return reshape(p, { 1 }) * body(asked)
+    end,
+  } {}
+end
+
 local function likes(m, prefix, x)
   local p = sigmoid(number(m:linear(prefix, "router", x, 1, true)))
   return p, step(p - 0.5)
@@ -132,6 +145,36 @@ end
 masked.attention, masked.turned, masked.slopes = softmax_attention, turned, slopes
 masked.gated_delta, masked.retention, masked.mlp, masked.latent = gated_delta, retention, wide, latent
 masked.under = under
+
+-- Attention that passes the values of the others on.
+masked.passing = sublayer { forward = function(m, site, x)
+  local p, mask = likes(m, "layers." .. site.layer, x)
+  local o = { heads = 4, theta = 100 }
+  local from = { prefix = "layers." .. site.layer }
+  local n = m:norm(site.prefix .. ".norm", x)
+  return reshape(p, { 1 }) * dense.attention(m, from, n, o, mask, true)
+end }
+
+-- A field of the user's own: a factor, 1 unless a route gives one.
+masked.scaled = sublayer { forward = function(m, site, x)
+  return m:linear(site, "o", x, m.dim) * (site.routed and site.routed.factor or 1)
+end }
+
+function masked.tripled(m, site, x, mask) return 3 * m:linear(site, "o", x, m.dim) end
+
+-- Two forms, of one sublayer, that are the same: what it returns beside its output counts once.
+masked.twice = route {
+  forms = true, sublayer = "it",
+  run = function(r, site, x, body)
+    return select(training(), body(), body())
+  end,
+} {}
+
+masked.lossy = sublayer { forward = function(m, site, x)
+  local y = m:linear(site, "o", x, m.dim)
+  m:keep("y", y)
+  return y + (#m:kept("y") - site.layer), 0.5 * mean(y * y, 1)
+end }
 
 -- Sublayers of the user's, that know of no route.
 masked.own = sublayer { forward = function(m, site, x)
