@@ -34,7 +34,10 @@ static int add_tokenizer(const Export *x, Gguf *g, Error *e) {
 }
 
 int export_gguf(Export *x, const char *type, Error *e) {
-    ExportRequest r = { .spec = x->spec, .target = "gguf", .folder = &x->folder, .keep = true };
+    const SpecLimits limits = allowance_limits(x->allowance);
+    ExportRequest r = {
+        .spec = x->spec, .limits = &limits, .target = "gguf", .folder = &x->folder, .keep = true
+    };
     Exported made;
     int status = exporter_run(&r, &made, e);
     if (status) return status;

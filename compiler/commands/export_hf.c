@@ -156,7 +156,10 @@ static void tell(const Export *x, const Exported *made) {
 
 int export_hf(Export *x, Error *e) {
     ExportFolder f;
-    ExportRequest r = { .spec = x->spec, .target = "hf", .folder = &x->folder, .keep = true };
+    const SpecLimits limits = allowance_limits(x->allowance);
+    ExportRequest r = {
+        .spec = x->spec, .limits = &limits, .target = "hf", .folder = &x->folder, .keep = true
+    };
     Exported made;
     int status = exporter_run(&r, &made, e);
     if (status) return status;

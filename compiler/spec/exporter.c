@@ -7,9 +7,14 @@
 
 #include "importer_plan.h"
 
-/* As importers', which may meet as many tensors. */
-static const SpecLimits export_limits = { .memory = (size_t)512 << 20,
-                                          .instructions = 1000 * 1000 * 1000 };
+/* As importers', which may meet as many tensors; the spec is the one that the model is of. */
+static SpecLimits export_limits(const ExportRequest *r) {
+    SpecLimits l = *r->limits;
+    l.memory = (size_t)512 << 20;
+    l.instructions = 1000 * 1000 * 1000;
+    l.console = NULL; /* what it prints it has printed */
+    return l;
+}
 
 typedef struct Exporting {
     const ExportRequest *r;
@@ -109,7 +114,8 @@ static int open_library(lua_State *L) {
 
 int exporter_run(const ExportRequest *r, Exported *out, Error *e) {
     *out = (Exported){ 0 };
-    Front *f = front_new(&export_limits);
+    const SpecLimits limits = export_limits(r);
+    Front *f = front_new(&limits);
     if (!f) return error_memory(e, r->spec, 0);
     f->m->file = graph_string(f->g, r->spec);
     snprintf(f->stuck, sizeof f->stuck, "%s", r->spec);

@@ -11,6 +11,7 @@
 
 typedef struct ExportRequest {
     const char *spec;               /* path */
+    const SpecLimits *limits;       /* what the command line chooses of its options, and seconds */
     const char *target;             /* "hf", "gguf" */
     const CheckpointFolder *folder; /* the parameters, by our names */
     bool keep;                      /* tensors stay in their type, else become float32 */
