@@ -262,6 +262,9 @@ typedef struct strata_model {
     /* STRATA_F32, STRATA_BF16 or STRATA_Q8: what states keep of keys and values, but of averages,
     ** which are float32 */
     int32_t cache;
+    /* a hash of the operations that make logits of tokens and parameters: with another one, weights
+    ** mean something else; 0: not known */
+    uint64_t function;
 } strata_model;
 
 enum { STRATA_CTX_HEAD = 4096 }; /* bytes before the tables, which have a row a position */

@@ -96,7 +96,8 @@ shows '^    text         5000 tokens' cat 'the events'/*
 shows '"options": {"gate": null, .*"width": 32}' head -n 1 log
 shows '\\"width\\": 32' head -c 20000 w.safetensors
 "$strata" build m.lua -o other || fail build
-says 1 'spec_hash' ./other train --resume --data text --steps 3 --out w.safetensors
+says 1 'w.safetensors: was trained with -D width=32, found width=16' \
+    ./other train --resume --data text --steps 3 --out w.safetensors
 "$strata" build m.lua -D width=16 -o same || fail build
 [ "$(./same info --json | grep -o '"spec_hash": "[^"]*"')" = \
     "$(./other info --json | grep -o '"spec_hash": "[^"]*"')" ] || fail "a default that is chosen"

@@ -51,3 +51,31 @@ void model_identity(const Model *m, char to[65]) {
     add_graph(&s, m->rules);
     sha256_text(&s, to);
 }
+
+static void add_node(FILE *f, const Node *n) {
+    graph_print_op(n, f);
+    for (int i = 0; i < n->nin; i++)
+        fprintf(f, " %d", n->in[i]->id);
+    fprintf(f, " : %d %d", (int)n->shape.type, (int)n->shape.lead);
+    for (int i = 0; i < n->shape.rank; i++)
+        fprintf(f, " %" PRId64, n->shape.dim[i]);
+    fputc('\n', f);
+}
+
+uint64_t model_function(const Model *m) {
+    static const char *const outputs[] = { "logits", NULL };
+    char *text;
+    size_t size;
+    Graph *g = graph_extract(m->graph, outputs);
+    FILE *f = checked_file(&text, &size);
+    for (int i = 0; i < g->n; i++)
+        add_node(f, g->node[i]);
+    checked_written(f, &text);
+    Xxh64 x;
+    xxh64_start(&x, 0);
+    xxh64_add(&x, text, size);
+    uint64_t sum = xxh64_end(&x);
+    free(text);
+    graph_free(g);
+    return sum ? sum : 1;
+}

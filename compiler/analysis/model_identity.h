@@ -11,4 +11,8 @@
 ** that said so: comments, names of variables, and messages of the library may change. */
 void model_identity(const Model *m, char to[65]);
 
+/* A hash of the operations that make logits of tokens and parameters, never 0: not of where
+** parameters begin, nor of anything that is of training alone. */
+uint64_t model_function(const Model *m);
+
 #endif

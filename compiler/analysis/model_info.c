@@ -2,6 +2,8 @@
 ** See model_info.h. */
 #include "model_info.h"
 
+#include "model_identity.h"
+
 ModelInfo model_info(const Model *m) {
     return (ModelInfo){
         .name = m->name,
@@ -18,6 +20,7 @@ ModelInfo model_info(const Model *m) {
         .layers = m->layers,
         .sublayers = m->sublayers,
         .hash = m->hash,
+        .function = model_function(m),
         .train = m->train,
     };
 }

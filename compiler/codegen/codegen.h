@@ -47,7 +47,7 @@ typedef struct ModelInfo {
     const char *acausal; /* sublayer that sees later tokens; NULL: none */
     const char *ahead;   /* route that chooses among them; NULL: none */
     int64_t vocab, context, dim, layers, sublayers;
-    uint64_t hash;
+    uint64_t hash, function; /* function: of strata_model */
     Settings train;
 } ModelInfo;
 

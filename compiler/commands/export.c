@@ -41,7 +41,7 @@ int command_export(const Options *o, Allowance *a, Error *e) {
     x.model = build_load(x.spec, a, e);
     if (!x.model) return e->status;
     status = check_model(&x, e);
-    if (!status) status = export_weights(&x, e);
+    if (!status) status = export_weights(&x, o, e);
     bool gguf = !strcmp(option_of(o, STRATA_OPTION_EXPORT_TO)->text, "gguf");
     if (!status)
         status = gguf ? export_gguf(&x, option_of(o, STRATA_OPTION_EXPORT_TYPE)->text, e)

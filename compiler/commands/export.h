@@ -16,8 +16,8 @@ typedef struct Export {
     Allowance *allowance;
 } Export;
 
-/* export_weights.c: opens them and compares names and shapes with the model's. */
-int export_weights(Export *x, Error *e);
+/* export_weights.c: opens them and compares options, names and shapes with the model's. */
+int export_weights(Export *x, const Options *o, Error *e);
 
 /* export_folder.c: a folder that appears whole. Files are written into 'temp'; 'commit' gives it
 ** its name. */

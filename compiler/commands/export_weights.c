@@ -5,8 +5,10 @@
 #include "export.h"
 #include "weight_tools.h"
 
-int export_weights(Export *x, Error *e) {
+int export_weights(Export *x, const Options *o, Error *e) {
     int status = weight_file_open(&x->file, x->weights, e);
+    if (status) return status;
+    status = weight_file_options(&x->file, x->model, o, x->spec, e);
     if (status) return status;
     int *number = malloc(((size_t)x->file.count + 1) * sizeof *number);
     CheckpointFolder *c = &x->folder;

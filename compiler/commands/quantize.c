@@ -209,7 +209,7 @@ static int check_output(const Quantize *q, Error *e) {
                      "%s: expected a file to write, found the weights that are read", q->to);
 }
 
-static int quantize(Quantize *q, Allowance *a, Error *e) {
+static int quantize(Quantize *q, const Options *o, Allowance *a, Error *e) {
     struct stat out;
     int status = weight_file_open(&q->file, q->path, e);
     if (!status) status = small_file_refuse(&q->file, e);
@@ -217,7 +217,8 @@ static int quantize(Quantize *q, Allowance *a, Error *e) {
     if (status) return status;
     q->model = build_load(q->spec, a, e);
     if (!q->model) return e->status;
-    status = list_tensors(q, e);
+    status = weight_file_options(&q->file, q->model, o, q->spec, e);
+    if (!status) status = list_tensors(q, e);
     if (!status) status = write_file(q, e);
     if (status || stat(q->to, &out)) return status;
     char from[32], to[32];
@@ -231,7 +232,7 @@ int command_quantize(const Options *o, Allowance *a, Error *e) {
     Quantize q = { 0 };
     char *beside = NULL;
     int status = take(&q, o, &beside, e);
-    if (!status) status = quantize(&q, a, e);
+    if (!status) status = quantize(&q, o, a, e);
     tensors_free(&q.list);
     free(q.written), free(q.number), free(beside);
     safetensors_close(&q.file);

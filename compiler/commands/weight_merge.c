@@ -93,6 +93,13 @@ static int merge_one(Merge *m, const Tensor *t, Error *e) {
     return weight_output_copy(&m->out, m->file, t, e);
 }
 
+/* What the file says of itself, which is now of a model without adapters. */
+static int add_about(Merge *m, Error *e) {
+    static const Pair first[] = { { "format", WEIGHTS_FORMAT } };
+    bool ours = safetensors_metadata(m->file, "format") != NULL;
+    return weight_output_about(&m->out, m->file, first, ours, e);
+}
+
 static int merge_all(Merge *m, const char *to, Error *e) {
     const Graph *g = m->model->graph;
     int adapters = 0, status = STATUS_OK;
@@ -104,12 +111,14 @@ static int merge_all(Merge *m, const char *to, Error *e) {
         status = error_set(e, STATUS_USER,
                            "%s: expected the weights of all %d adapters of %s, found those of %d",
                            m->file->path, adapters, m->model->name, m->merged);
+    if (!status) status = add_about(m, e);
     if (!status) status = weight_output_write(&m->out, to, e);
     if (!status) printf("%d adapters merged into %d tensors\n", m->merged, m->out.list.count);
     return status;
 }
 
-int weights_merge(const char *spec, const char *from, const char *to, Allowance *a, Error *e) {
+int weights_merge(const Options *o, const char *to, Allowance *a, Error *e) {
+    const char *spec = o->word[1], *from = o->word[2];
     Safetensors file = { 0 };
     Model *model = build_load(spec, a, e);
     if (!model) return e->status;
@@ -118,6 +127,7 @@ int weights_merge(const char *spec, const char *from, const char *to, Allowance 
         : error_set(e, STATUS_USER, "%s: expected a spec with lora, found one without adapters",
                     spec);
     if (!status) status = small_file_refuse(&file, e);
+    if (!status) status = weight_file_options(&file, model, o, spec, e);
     Merge m = { .file = &file, .model = model };
     if (!status) status = merge_all(&m, to, e);
     weight_output_free(&m.out);

@@ -264,11 +264,15 @@ int command_weights(const Options *o, Allowance *a, Error *e) {
                *patterns = option_of(o, STRATA_OPTION_MATCH)->text;
     int which, status = check_words(o, &which, e);
     if (!status && which != MERGE) status = allowance_unchosen(a, e);
+    if (!status && which != MERGE && option_of(o, STRATA_OPTION_CHANGED)->given)
+        status = error_set(e, STATUS_USAGE,
+                           "strata weights %s: --changed is of merge, which reads a spec",
+                           tool[which].name);
     if (status) return status;
     switch (which) {
     case LIST: return list(o->word[1], e);
     case STRIP: return strip(o->word[1], patterns, out, e);
     case DIFF: return diff(o->word[1], o->word[2], e);
-    default: return weights_merge(o->word[1], o->word[2], out, a, e);
+    default: return weights_merge(o, out, a, e);
     }
 }

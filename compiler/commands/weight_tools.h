@@ -45,7 +45,12 @@ int weight_file_open(Safetensors *s, const char *path, Error *e);
 int weight_file_match(const Safetensors *s, const Model *m, const char *spec, int *number,
                       Error *e);
 
+/* weight_options.c: were the weights trained with the values that the spec's options have now, but
+** for those that --changed names? */
+int weight_file_options(const Safetensors *s, const Model *m, const Options *o, const char *spec,
+                        Error *e);
+
 /* weight_merge.c: folds the adapters of a spec with lora { } into the weights they adapt */
-int weights_merge(const char *spec, const char *from, const char *to, Allowance *a, Error *e);
+int weights_merge(const Options *o, const char *to, Allowance *a, Error *e);
 
 #endif

@@ -3,6 +3,7 @@
 #include "choices.h"
 
 #include "shell.h"
+#include "trained_options.h"
 
 #include <string.h>
 
@@ -11,31 +12,11 @@ static int read_choices(const Program *p, Json *j, Error *e) {
     return json_parse(j, "the program", text, strlen(text), UINT32_MAX, e);
 }
 
-/* As -D takes it; NULL: it has no value. */
-static const char *value_of(const JsonNode *n) {
-    switch (n->type) {
-    case JSON_TRUE: return "true";
-    case JSON_FALSE: return "false";
-    case JSON_NULL: return NULL;
-    default: return n->text;
-    }
-}
-
-/* Numbers are compared as such: 64 is 64.0. */
-static bool is_value(const JsonNode *n, const char *word) {
-    const char *value = value_of(n);
-    double own, given;
-    if (n->type == JSON_NUMBER && json_double(n, &own)
-        && parse_double(word, -__builtin_inf(), __builtin_inf(), &given))
-        return own == given;
-    return value && !strcmp(value, word);
-}
-
 /* -D A=1 -D B=2 */
 static void add_choices(const Json *j, Text *t) {
     Text word = { 0 };
     for (const JsonNode *n = json_first(j, j->node); n; n = json_next(j, n)) {
-        const char *value = value_of(n);
+        const char *value = option_value(n);
         if (!value) continue;
         text_clear(&word);
         text_add(&word, "%s=%s", n->key, value);
@@ -52,13 +33,13 @@ static int check(const Json *j, const char *given, Error *e) {
     Text built = { 0 };
     print_text(name, sizeof name, "%.*s", (int)(word - given - 1), given);
     const JsonNode *n = json_member(j, j->node, name);
-    if (n && is_value(n, word)) return STATUS_OK;
+    if (n && option_value_is(n, word)) return STATUS_OK;
     add_choices(j, &built);
     if (n)
         error_set(e, STATUS_USER,
                   "-D %s: expected %s, which the program was built with, found '%s'; strata build "
                   "SPEC -D %s builds another",
-                  name, value_of(n) ? value_of(n) : "no value", word, given);
+                  name, option_value(n) ? option_value(n) : "no value", word, given);
     else
         error_set(e, STATUS_USER,
                   "-D %s: expected an option of the spec, found none; it was built with%s", name,
@@ -67,13 +48,30 @@ static int check(const Json *j, const char *given, Error *e) {
     return e->status;
 }
 
+/* --changed names options that there are. */
+static int check_changed(const Json *j, const char *names, Error *e) {
+    for (const char *at = names; at && *at;) {
+        char name[OPTION_PAIR + 1];
+        size_t n = strcspn(at, ",");
+        print_text(name, sizeof name, "%.*s", (int)n, at);
+        if (!json_member(j, j->node, name))
+            return error_set(e, STATUS_USER,
+                             "--changed: expected names of options of the spec with commas, found "
+                             "'%s'",
+                             name);
+        at += n + (at[n] == ',');
+    }
+    return STATUS_OK;
+}
+
 int choices_check(const Program *p, Error *e) {
-    const OptionValue *given = option(p, OPTION_DEFINE);
+    const OptionValue *given = option(p, OPTION_DEFINE), *changed = option(p, OPTION_CHANGED);
     Json j = { 0 };
-    if (!given->given) return STATUS_OK;
+    if (!given->given && !changed->given) return STATUS_OK;
     int status = read_choices(p, &j, e);
     for (int i = 0; !status && i < given->length; i++)
         status = check(&j, given->list[i], e);
+    if (!status) status = check_changed(&j, changed->text, e);
     json_free(&j);
     return status;
 }

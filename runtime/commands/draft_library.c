@@ -57,6 +57,7 @@ static int read_weights(const Program *p, Session *session, const Tokenizer *t, 
     if (!status) status = safetensors_open(&f, option(p, OPTION_DRAFT_WEIGHTS)->text, e);
     if (status) return status;
     status = safetensors_verify(&f, NULL, e);
+    if (!status) status = weights_options(session->m, &f, option(p, OPTION_CHANGED)->text, e);
     if (!status) status = weights_read(session->m, &f, session_write_weights(session), e);
     if (!status) status = tokenizer_expect(&f, t, e);
     if (!status && t->kind && t->kind->tensor) status = same_text(p, &f, t, e);

@@ -112,6 +112,7 @@ int program_weights_about(const Program *p, Session *s, Tokenizer *tokenizer,
     if (!status) status = safetensors_open(&f, option(p, OPTION_WEIGHTS)->text, e);
     if (status) return status;
     status = safetensors_verify(&f, NULL, e);
+    if (!status) status = weights_options(p->m, &f, option(p, OPTION_CHANGED)->text, e);
     if (!status) status = read_weights(p, s, &f, tokenizer, e);
     if (!status) tell_about(f.path, &f, about);
     safetensors_close(&f);

@@ -8,6 +8,7 @@
 
 #include "bf16.h"
 #include "random.h"
+#include "trained_options.h"
 #include "weights_small.h"
 
 enum { LISTED = 8, TOLD = 200 }; /* names told of each kind of mistake; bytes of them in a note */
@@ -172,11 +173,22 @@ void weights_taken_free(WeightsTaken *t) {
     *t = (WeightsTaken){ 0 };
 }
 
+int weights_options(const strata_model *m, const Safetensors *s, const char *changed, Error *e) {
+    const ReadingModel own = { strata_string(m, m->options), m->function, changed, NULL, false };
+    return trained_options_check(s, &own, e);
+}
+
 int weights_load(const strata_model *m, const char *path, float *weights, Error *e) {
+    return weights_load_changed(m, path, NULL, weights, e);
+}
+
+int weights_load_changed(const strata_model *m, const char *path, const char *changed,
+                         float *weights, Error *e) {
     Safetensors s;
     int status = safetensors_open(&s, path, e);
     if (status) return status;
     status = safetensors_verify(&s, NULL, e);
+    if (!status) status = weights_options(m, &s, changed, e);
     if (!status) status = weights_read(m, &s, weights, e);
     safetensors_close(&s);
     return status;

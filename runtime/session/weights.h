@@ -24,8 +24,13 @@ void weights_initial(const strata_model *m, const strata_tensor *t, uint64_t see
 ** missing ones and wrong shapes or types are one error that lists them; then come values
 ** that are not finite. */
 int weights_read(const strata_model *m, const Safetensors *s, float *weights, Error *e);
-/* Opens, verifies the checksum if there is one, reads, closes. */
+/* STATUS_USER where options of the spec had other values when the file was trained, but for those
+** that 'changed' names, with commas; NULL: none (trained_options.h). */
+int weights_options(const strata_model *m, const Safetensors *s, const char *changed, Error *e);
+/* Opens, verifies the checksum if there is one, compares the options, reads, closes. */
 int weights_load(const strata_model *m, const char *path, float *weights, Error *e);
+int weights_load_changed(const strata_model *m, const char *path, const char *changed,
+                         float *weights, Error *e);
 
 /* Names, as JSON strings with commas between; the first 'few' bytes are the first ones. */
 typedef struct NameList {

@@ -171,7 +171,7 @@ static void set_sizes(strata_model *m, const Tables *t) {
 }
 
 static void set_info(strata_model *m, const ModelInfo *f) {
-    m->spec_hash = f->hash;
+    m->spec_hash = f->hash, m->function = f->function;
     m->vocab = (int32_t)f->vocab, m->context = (int32_t)f->context, m->dim = (int32_t)f->dim;
     m->layers = (int32_t)f->layers, m->sublayers = (int32_t)f->sublayers;
 #define SETTING(type, name, from) m->name = (__typeof__(m->name))f->train.name;

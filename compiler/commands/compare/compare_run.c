@@ -97,6 +97,7 @@ typedef struct Words {
     int n;
     char number[6][32];
     char log[WORKSHOP_PATH], out[WORKSHOP_PATH], program[WORKSHOP_PATH];
+    Text changed; /* options that the command line chooses, which weights may have had otherwise */
 } Words;
 enum { WORDS_MOST = 40 }; /* but for those of data */
 
@@ -115,6 +116,16 @@ static void add_data(Words *w, const char *name, const DataWords *d) {
         add(w, d->word[i], NULL);
 }
 
+/* Variants that begin with the same weights differ in options on purpose. */
+static void add_init(const Trainer *t, const RunPlan *p, Words *w) {
+    const Model *m = t->c->variant[p->variant].report->model;
+    add(w, "--init", t->c->init);
+    for (int i = 0; i < m->noption; i++)
+        if (m->option[i].chosen)
+            text_add(&w->changed, "%s%s", w->changed.length ? "," : "", m->option[i].name);
+    if (w->changed.length) add(w, "--changed", w->changed.at);
+}
+
 static void add_files(const Trainer *t, const RunPlan *p, bool resume, Words *w) {
     const TrainAsked *x = t->asked;
     workshop_path(t->w, p->variant, "", w->program);
@@ -122,7 +133,7 @@ static void add_files(const Trainer *t, const RunPlan *p, bool resume, Words *w)
     run_path(p, "safetensors", w->out);
     add(w, w->program, "train"), add(w, "--log", w->log), add(w, "--out", w->out);
     add(w, resume ? "--resume" : "--overwrite", NULL);
-    if (t->c->init && !resume) add(w, "--init", t->c->init);
+    if (t->c->init && !resume) add_init(t, p, w);
     add(w, "--field", x->data->field);
     add_data(w, "--data", x->data);
     if (x->val->words) add_data(w, "--val", x->val);
@@ -166,7 +177,7 @@ static int start(Trainer *t, const RunPlan *p, int64_t after, Error *e) {
     status = workshop_run(t->w, t->c, p->variant, w.word, &(ProcessTick){ watch_tell, &watch },
                           &said, e);
     if (!status) t->steps += t->c->steps - after;
-    text_free(&said);
+    text_free(&said), text_free(&w.changed);
     free(w.word);
     return status;
 }

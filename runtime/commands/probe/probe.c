@@ -101,7 +101,9 @@ static int measure_both(const Program *p, Session *s, const ProbeText *text, Err
     const char *earlier = option(p, OPTION_BEFORE)->text;
     bool tells = isatty(STDERR_FILENO);
     int status = probe_measure(&x, s, text, tells, e);
-    if (!status && earlier) status = weights_load(p->m, earlier, session_write_weights(s), e);
+    if (!status && earlier)
+        status = weights_load_changed(p->m, earlier, option(p, OPTION_CHANGED)->text,
+                                      session_write_weights(s), e);
     if (!status && earlier) status = probe_measure(&before, s, text, tells, e);
     if (!status) status = show(p, &x, earlier ? &before : NULL, e);
     probe_free(&x);

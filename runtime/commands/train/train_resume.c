@@ -4,6 +4,8 @@
 */
 #include "train.h"
 
+#include "trained_options.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +37,11 @@ static int check_length(Run *r, const Checkpoint *saved, Error *e) {
 
 static int take_up(Run *r, const CheckpointFile *f, Error *e) {
     const Checkpoint *saved = &f->state;
+    const strata_model *m = r->p->m;
+    const ReadingModel own = { .options = strata_string(m, m->options), .goes_on = true };
     run_settings(r->p, saved, &r->state);
-    int status = run_words(r, saved->words, e);
+    int status = trained_options_check(&f->file, &own, e);
+    if (!status) status = run_words(r, saved->words, e);
     if (!status) status = run_texts(r, &f->file, e);
     if (!status) status = checkpoint_match(f, &r->state, e);
     checkpoint_progress(&r->state, saved);

@@ -50,6 +50,10 @@ static int check_options(const Program *p, Error *e) {
             return error_set(e, STATUS_USAGE, "train: expected --%s or --%s, found both",
                              program_options.option[pair[i][0]].name,
                              program_options.option[pair[i][1]].name);
+    if (option(p, OPTION_CHANGED)->given && !option(p, OPTION_INIT)->given)
+        return error_set(
+            e, STATUS_USAGE,
+            "train: --changed: expected --init, whose weights it is about, found none");
     if (!p->m->training)
         return error_set(e, STATUS_USER,
                          "train: %s was built with --inference: expected a training build",
@@ -184,6 +188,8 @@ static int start_fresh(Run *r, Error *e) {
     run_settings(r->p, NULL, &r->state);
     int status = init ? safetensors_open(&f, init, e) : STATUS_OK;
     if (!status && init) status = safetensors_verify(&f, NULL, e);
+    if (!status && init)
+        status = weights_options(r->p->m, &f, option(r->p, OPTION_CHANGED)->text, e);
     if (!status) status = run_words(r, NULL, e);
     if (!status) status = run_texts(r, init ? &f : NULL, e);
     if (!status) status = run_open_memory(r, e);
