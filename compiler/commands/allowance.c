@@ -105,31 +105,39 @@ static const char *step_text(const Allowance *a, char to[160]) {
     return to;
 }
 
+/* What needed too much: the spec, or the compiler before it knew of one. */
+static const char *asker(const Allowance *a) {
+    return a->notes && *a->notes->spec ? a->notes->spec : "strata";
+}
+
 static int over_seconds(const Allowance *a, Error *e) {
     char at[160];
     bool own = a->cpu_before.rlim_cur == RLIM_INFINITY
         || a->cpu_before.rlim_cur > (rlim_t)a->seconds;
     return error_set(e, STATUS_LIMIT,
                      "%s: expected at most %lld s of processor time (%s), found more needed by %s",
-                     a->notes->spec,
-                     own ? (long long)a->seconds : (long long)a->cpu_before.rlim_cur,
+                     asker(a), own ? (long long)a->seconds : (long long)a->cpu_before.rlim_cur,
                      own ? "--max-seconds" : "ulimit -t", step_text(a, at));
 }
 
-/* What needed too much: the spec, or the compiler before it knew of one. */
-static const char *asker(const Allowance *a) {
-    return a->notes && *a->notes->spec ? a->notes->spec : "strata";
+/* Of --max-memory and what the shell allows, the smallest, in bytes. */
+static int64_t least_memory(const Allowance *a, const char **name) {
+    int64_t least = MEMORY_LIMITED ? a->memory : INT64_MAX;
+    *name = "--max-memory";
+    if (a->memory_before.rlim_cur != RLIM_INFINITY && (int64_t)a->memory_before.rlim_cur <= least)
+        least = (int64_t)a->memory_before.rlim_cur, *name = "ulimit -v";
+    if (a->data_before.rlim_cur != RLIM_INFINITY && (int64_t)a->data_before.rlim_cur < least)
+        least = (int64_t)a->data_before.rlim_cur, *name = "ulimit -d";
+    return least;
 }
 
 static int over_memory(const Allowance *a, Error *e) {
     char at[160];
-    bool own = MEMORY_LIMITED
-        && (a->memory_before.rlim_cur == RLIM_INFINITY
-            || a->memory_before.rlim_cur > (rlim_t)a->memory);
-    int64_t bytes = own ? a->memory : (int64_t)a->memory_before.rlim_cur;
-    return error_set(
-        e, STATUS_LIMIT, "%s: expected at most %lld MB of memory (%s), found more needed by %s",
-        asker(a), (long long)bytes >> 20, own ? "--max-memory" : "ulimit -v", step_text(a, at));
+    const char *name;
+    long long bytes = least_memory(a, &name);
+    return error_set(e, STATUS_LIMIT,
+                     "%s: expected at most %lld MB of memory (%s), found more needed by %s",
+                     asker(a), bytes >> 20, name, step_text(a, at));
 }
 
 /* Signals that a process gets for what it does itself. */
@@ -163,9 +171,9 @@ static int killed(const Allowance *a, const Ended *x, int number, const char *li
         return error_set(e, STATUS_LIMIT,
                          "%s: expected to compile it, found the compiler killed by the system, "
                          "which does so where memory runs out, or by somebody: %s",
-                         a->notes->spec, step_text(a, at));
+                         asker(a), step_text(a, at));
     if (!is_own(number)) return stopped(a, number, e);
-    error_set(e, STATUS_INTERNAL, "%s: internal error: signal %d: %s", a->notes->spec, number,
+    error_set(e, STATUS_INTERNAL, "%s: internal error: signal %d: %s", asker(a), number,
               step_text(a, at));
     process_said(x->words, e);
     return e->status;
@@ -185,10 +193,10 @@ static int died(const Allowance *a, const Ended *x, Error *e) {
     int status = WEXITSTATUS(x->how);
     if (process_lacked_memory(line)) return over_memory(a, e);
     if (*line && status == STATUS_LIMIT && !names_line(line))
-        return error_set(e, status, "%s: %s: %s", a->notes->spec, line, step_text(a, at));
+        return error_set(e, status, "%s: %s: %s", asker(a), line, step_text(a, at));
     if (*line && (status == STATUS_INTERNAL || status == STATUS_LIMIT))
         return error_set(e, status, "%s", line);
-    error_set(e, STATUS_INTERNAL, "%s: internal error: exit status %d: %s", a->notes->spec, status,
+    error_set(e, STATUS_INTERNAL, "%s: internal error: exit status %d: %s", asker(a), status,
               step_text(a, at));
     process_said(x->words, e);
     return e->status;
@@ -204,6 +212,7 @@ int allowance_open(Allowance *a, const Options *o, Error *e) {
                       .console = stderr,
                       .start = own_seconds() };
     getrlimit(RLIMIT_AS, &a->memory_before);
+    getrlimit(RLIMIT_DATA, &a->data_before);
     getrlimit(RLIMIT_CPU, &a->cpu_before);
     a->notes = mmap(NULL, sizeof *a->notes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                     0);
@@ -231,9 +240,10 @@ static void touch_stack(void) {
 static void begin(Allowance *a, const sigset_t *mask, int words, double used) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     process_release(mask);
-    int console = a->console == stderr ? dup(STDERR_FILENO) : -1;
+    int console = a->inner ? -1 : dup(STDERR_FILENO);
     FILE *f = console >= 0 ? fdopen(console, "w") : NULL;
     if (f) a->console = f;
+    a->inner = true;
     if (words >= 0) dup2(words, STDERR_FILENO);
     touch_stack();
     a->start = own_seconds() - used;
@@ -261,7 +271,6 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
     Ended x = { .words = process_listen(), .seconds = -process_children_seconds() };
     double used = own_seconds() - a->start;
     int status, stop = 0;
-    bool outermost = a->console == stderr;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
@@ -270,12 +279,10 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
     }
     if (child > 0) x.how = process_wait(child, NULL, &stop);
     x.seconds += process_children_seconds();
-    if (child < 0)
-        status = error_set(e, errno == ENOMEM ? STATUS_LIMIT : STATUS_IO,
-                           "strata: expected to start a process, found: %s", strerror(errno));
+    if (child < 0) status = process_unstarted(errno, e);
     else if (stop) status = stopped(a, stop, e);
     else status = ended(a, &x, told, e);
-    if (outermost) clean(a);
+    if (!a->inner) clean(a);
     if (x.words >= 0) close(x.words);
     munmap(told, sizeof *told);
     return status;

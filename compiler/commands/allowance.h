@@ -27,11 +27,12 @@ typedef struct SharedNotes {
 } SharedNotes;
 
 typedef struct Allowance {
-    int64_t memory, seconds;                 /* --max-memory, --max-seconds */
-    struct rlimit memory_before, cpu_before; /* of who started strata */
-    SpecChoices chosen;                      /* -D */
-    double start;                            /* this process's seconds when the spec began */
+    int64_t memory, seconds;                              /* --max-memory, --max-seconds */
+    struct rlimit memory_before, data_before, cpu_before; /* of who started strata */
+    SpecChoices chosen;                                   /* -D */
+    double start; /* this process's seconds when the spec began */
     SharedNotes *notes;
+    bool inner;    /* in a process that allowance_run started: who started it cleans up */
     FILE *console; /* standard error of strata: that of its children goes to who waits for them */
 } Allowance;
 

@@ -6,11 +6,11 @@
 #include "command.h"
 #include "console.h"
 #include "escape.h"
+#include "own_stack.h"
 #include "process.h"
 #include "program_options.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,21 +160,25 @@ static int run(int argc, char **argv, Error *e) {
     return status;
 }
 
-/* Files 0-2 may be closed at start: nothing that is opened later may land there. */
-static void fill_closed_files(void) {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
-}
+typedef struct CommandLine {
+    int argc;
+    char **argv;
+} CommandLine;
 
-int main(int argc, char **argv) {
-    fill_closed_files();
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
+static int run_whole(void *argument) {
+    const CommandLine *line = argument;
     Error e = { 0 };
-    int status = flush(run(argc, argv, &e), &e);
+    int status = flush(run(line->argc, line->argv, &e), &e);
     if (e.status)
         fprintf(stderr, "error: %s\n%s", e.text,
                 e.status == STATUS_INTERNAL ? "This is a defect of Strata: please report it.\n"
                                             : "");
     return status;
+}
+
+int main(int argc, char **argv) {
+    console_fill_closed();
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    return on_own_stack(run_whole, &(CommandLine){ argc, argv });
 }

@@ -113,11 +113,28 @@ static int start(pid_t *child, char *const *argv, const sigset_t *mask, int out,
     return number;
 }
 
+int process_unstarted(int number, Error *e) {
+    bool limit = number == ENOMEM || number == EAGAIN;
+    return error_set(e, limit ? STATUS_LIMIT : STATUS_IO,
+                     "strata: expected to start a process, found: %s%s", strerror(number),
+                     errno_limit(number));
+}
+
+/* What ended a tool may be what the shell allows. */
+static int by_limit(const char *tool, Error *e) {
+    if (strstr(e->text, strerror(EMFILE)))
+        return error_set(e, STATUS_LIMIT, "%s: expected it to link the model, found: %s%s", tool,
+                         strerror(EMFILE), errno_limit(EMFILE));
+    if (process_lacked_memory(e->text)) e->status = STATUS_LIMIT;
+    return e->status;
+}
+
 int process_run(char *const *argv, const sigset_t *mask, Error *e) {
     pid_t child;
     int words = process_listen(), number = start(&child, argv, mask, -1, words), status = STATUS_OK;
     if (number) {
         if (words >= 0) close(words);
+        if (number == EAGAIN) return process_unstarted(number, e);
         return error_set(e, number == ENOMEM ? STATUS_LIMIT : STATUS_IO,
                          "%s: expected a program of this name in PATH to link with, found: %s",
                          argv[0], strerror(number));
@@ -132,9 +149,8 @@ int process_run(char *const *argv, const sigset_t *mask, Error *e) {
         status = error_set(e, STATUS_IO, "%s: expected it to link the model, found exit status %d",
                            argv[0], WEXITSTATUS(how));
     if (status && !stop) process_said(words, e);
-    if (status && process_lacked_memory(e->text)) status = e->status = STATUS_LIMIT;
     if (words >= 0) close(words);
-    return status;
+    return status ? by_limit(argv[0], e) : STATUS_OK;
 }
 
 const char *process_error(int words, char *said, size_t size) {

@@ -37,6 +37,9 @@ bool process_lacked_memory(const char *text);
 /* The first line of it, in 'said', without "error: ". */
 const char *process_error(int words, char *said, size_t size);
 
+/* What an errno says of a process that could not be started. */
+int process_unstarted(int number, Error *e);
+
 /* Runs a program found in PATH; STATUS_IO if it cannot run or fails, 128+n if stopped. */
 int process_run(char *const *argv, const sigset_t *mask, Error *e);
 

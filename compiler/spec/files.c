@@ -53,10 +53,11 @@ static bool asked_wrongly(int error) {
 int files_read(Front *f, const char *file, const char *path, size_t most, SourceFile **s,
                char found[256]) {
     struct stat st;
-    const char *wrong = NULL;
+    const char *wrong = NULL, *which = "";
     int status = 4, fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, &st)) {
-        status = asked_wrongly(errno) ? 1 : 4;
+        status = asked_wrongly(errno) ? 1 : errno == EMFILE ? 3 : 4;
+        which = errno_limit(errno);
         wrong = strerror(errno);
     } else if (!S_ISREG(st.st_mode)) {
         status = 1;
@@ -70,7 +71,7 @@ int files_read(Front *f, const char *file, const char *path, size_t most, Source
         if (!*s) status = 3;
     }
     if (fd >= 0) close(fd);
-    snprintf(found, 256, "%s", wrong ? wrong : "");
+    snprintf(found, 256, "%s%s", wrong ? wrong : "", which);
     return wrong ? status : 0;
 }
 

@@ -6,10 +6,17 @@
 #include "escape.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+void console_fill_closed(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 int console_write(const char *bytes, size_t length, bool *closed, Error *e) {
     while (length > 0) {

@@ -6,6 +6,10 @@
 #include "error.h"
 #include "json.h"
 
+/* Files 0-2 may be closed at start: nothing that is opened later may land there. Reading such an
+** input ends at once, writing such an output fails; nobody is told errors. */
+void console_fill_closed(void);
+
 /* Writes everything to standard output.  A reader that went away is no error: *closed
 ** (may be NULL) tells. */
 int console_write(const char *bytes, size_t length, bool *closed, Error *e);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* glibc's and musl's C locale is a constant object: nothing to free. */
 static locale_t c_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
@@ -102,15 +103,35 @@ int error_line(Error *e, const char *format, ...) {
     return e->status;
 }
 
+/* The smaller one of those that the shell may have set; "": none is. */
+static const char *memory_limit(void) {
+    struct rlimit space = { .rlim_cur = RLIM_INFINITY }, data = space;
+    getrlimit(RLIMIT_AS, &space), getrlimit(RLIMIT_DATA, &data);
+    if (space.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY) return "";
+    return data.rlim_cur < space.rlim_cur ? " (ulimit -d)" : " (ulimit -v)";
+}
+
 int error_memory(Error *e, const char *what, size_t bytes) {
-    return error_set(e, STATUS_LIMIT, "%s: not enough memory for %zu bytes", what, bytes);
+    return error_set(e, STATUS_LIMIT, "%s: not enough memory for %zu bytes%s", what, bytes,
+                     memory_limit());
+}
+
+const char *errno_limit(int number) {
+    switch (number) {
+    case EMFILE: return " (ulimit -n)";
+    case EFBIG: return " (ulimit -f)";
+    case EAGAIN: return " (ulimit -u)";
+    default: return "";
+    }
 }
 
 int error_errno(Error *e, const char *path, const char *doing, int number) {
     bool users = number == ENOENT || number == ENOTDIR || number == EISDIR || number == EACCES
         || number == EPERM || number == ELOOP || number == ENAMETOOLONG || number == EROFS;
-    int status = users ? STATUS_USER : number == ENOMEM ? STATUS_LIMIT : STATUS_IO;
-    return error_set(e, status, "%s: cannot %s: %s", path, doing, strerror(number));
+    bool limit = number == ENOMEM || number == EMFILE;
+    int status = users ? STATUS_USER : limit ? STATUS_LIMIT : STATUS_IO;
+    return error_set(e, status, "%s: cannot %s: %s%s", path, doing, strerror(number),
+                     errno_limit(number));
 }
 
 /* == Numbers ============================================================== */

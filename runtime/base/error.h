@@ -42,8 +42,11 @@ int error_line(Error *e, const char *format, ...) __attribute__((format(printf, 
 /* STATUS_LIMIT, "WHAT: not enough memory for N bytes". */
 int error_memory(Error *e, const char *what, size_t bytes);
 
-/* STATUS_IO (STATUS_USER for a missing file, a directory, no permission; STATUS_LIMIT for memory):
-** "PATH: cannot DOING: <errno's text>". */
+/* The shell's limit that an errno is about, " (ulimit -n)"; "": none. */
+const char *errno_limit(int number);
+
+/* STATUS_IO (STATUS_USER for a missing file, a directory, no permission; STATUS_LIMIT for memory
+** and open files): "PATH: cannot DOING: <errno's text>". */
 int error_errno(Error *e, const char *path, const char *doing, int number);
 
 /* The whole of 'text' as a number, whatever the locale: decimal digits only

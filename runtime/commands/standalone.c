@@ -4,13 +4,13 @@
 */
 #include "standalone.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
 #include "choices.h"
+#include "own_stack.h"
 #include "program_tokenizer.h"
 #include "weights.h"
 
@@ -196,13 +196,6 @@ static int run(Program *p, int argc, char **argv, Error *e) {
     return status ? status : command[p->options.command](p, e);
 }
 
-/* Files 0-2 may be closed at start: nothing that is opened later may land there.
-** Reading such an input ends at once, writing such an output fails. */
-static void fill_closed_files(void) {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
-}
-
 static void report(const Error *e) {
     char line[sizeof e->text + 96];
     int n = print_text(
@@ -211,21 +204,37 @@ static void report(const Error *e) {
     (void)!write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
 }
 
-int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm) {
-    fill_closed_files();
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
-    signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
-    Program p = { .api = api, .m = api->model(), .gemm = gemm, .path = "model", .file = "model" };
-    if (argc > 0 && argv[0] && *argv[0]) {
-        const char *slash = strrchr(argv[0], '/');
-        p.path = argv[0];
-        p.file = slash && slash[1] ? slash + 1 : argv[0];
-    }
+/* A program and its command line. */
+typedef struct Started {
+    Program p;
+    int argc;
+    char **argv;
+} Started;
+
+static int run_whole(void *argument) {
+    Started *s = argument;
     Error e = { 0 };
-    int status = run(&p, argc, argv, &e);
-    options_free(&p.options);
+    int status = run(&s->p, s->argc, s->argv, &e);
+    options_free(&s->p.options);
     if (e.status) report(&e);
     return status;
+}
+
+int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm) {
+    console_fill_closed();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
+    signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
+    Started s = {
+        .p = { .api = api, .m = api->model(), .gemm = gemm, .path = "model", .file = "model" },
+        .argc = argc,
+        .argv = argv
+    };
+    if (argc > 0 && argv[0] && *argv[0]) {
+        const char *slash = strrchr(argv[0], '/');
+        s.p.path = argv[0];
+        s.p.file = slash && slash[1] ? slash + 1 : argv[0];
+    }
+    return on_own_stack(run_whole, &s);
 }
 
 int strata_main(int argc, char **argv, const strata_api *api) {

@@ -89,8 +89,9 @@ int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t
     if (status) return status;
     s->pool = strata_pool_new(threads);
     if (!s->pool)
-        return error_set(e, STATUS_LIMIT, "cannot start %d threads: %s",
-                         threads > 0 ? threads : strata_processors(), strerror(errno));
+        return error_set(e, STATUS_LIMIT, "cannot start %d threads: %s%s",
+                         threads > 0 ? threads : strata_processors(), strerror(errno),
+                         errno_limit(errno));
     return prepare(s, s->pool, gemm, e);
 }
 
