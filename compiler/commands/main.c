@@ -160,13 +160,13 @@ static int run(int argc, char **argv, Error *e) {
     return status;
 }
 
-typedef struct CommandLine {
+typedef struct TypedWords {
     int argc;
     char **argv;
-} CommandLine;
+} TypedWords;
 
 static int run_whole(void *argument) {
-    const CommandLine *line = argument;
+    const TypedWords *line = argument;
     Error e = { 0 };
     int status = flush(run(line->argc, line->argv, &e), &e);
     if (e.status)
@@ -180,5 +180,5 @@ int main(int argc, char **argv) {
     console_fill_closed();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    return on_own_stack(run_whole, &(CommandLine){ argc, argv });
+    return on_own_stack(run_whole, &(TypedWords){ argc, argv });
 }

@@ -122,9 +122,11 @@ int process_unstarted(int number, Error *e) {
 
 /* What ended a tool may be what the shell allows. */
 static int by_limit(const char *tool, Error *e) {
-    if (strstr(e->text, strerror(EMFILE)))
-        return error_set(e, STATUS_LIMIT, "%s: expected it to link the model, found: %s%s", tool,
-                         strerror(EMFILE), errno_limit(EMFILE));
+    static const int number[] = { EMFILE, EAGAIN };
+    for (int i = 0; i < 2; i++)
+        if (strstr(e->text, strerror(number[i])))
+            return error_set(e, STATUS_LIMIT, "%s: expected it to link the model, found: %s%s",
+                             tool, strerror(number[i]), errno_limit(number[i]));
     if (process_lacked_memory(e->text)) e->status = STATUS_LIMIT;
     return e->status;
 }
