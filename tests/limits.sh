@@ -141,6 +141,19 @@ what='ulimit -t'
 status=$?
 told '^error: deeper.lua:([0-9]+:)? expected at most 1 s of processor time \(ulimit -t\)'
 
+# What a spec calls is charged: it is the instructions that run out, long before the seconds.
+for call in 'option { ["a" .. i] = 1 }' 'option { ["a" .. i] = { type = "string", one_of = names } }' \
+    'attention { heads = 2 }' 'layer { mlp { hidden = 8 } }' 'haares { blocks = 2 }' \
+    'adamw { lr = 1e-3 }' 'pcall(mlp, { hiden = 8 })' 'table.concat(names)' 'text:gsub("x", "y")'; do
+    what="a loop of $call"
+    printf 'local names, text = { "1" }, ("x"):rep(16000) for i = 2, 1000 do names[i] = "" .. i end
+for i = 1, 1e9 do local x = pcall(function() return %s end) end' "$call" >loop.lua
+    "$strata" check loop.lua --max-seconds 15 >/dev/null 2>err
+    status=$?
+    sed -i '/^ *[0-9]* | /d' err
+    told '^error: loop.lua:2: expected at most 50000000 instructions, found more$'
+done
+
 # The first process waits for the second, which waits for the third, which generates code.
 command -v pgrep >/dev/null || { echo "limits.sh: no pgrep, processes are not killed"; exit 0; }
 spec=$here/specs/papers/haares/haares-large-48.lua

@@ -173,9 +173,9 @@ int places_call_field(lua_State *L) {
         f = f->next;
     if (!f) return 0;
     Scan s = { f->text, f->text + f->size, 1 };
+    sandbox_charge(L, (s.end - s.at) / 8);
     for (; s.line < at.line && s.at < s.end; s.at++)
         s.line += *s.at == '\n';
-    sandbox_charge(L, (s.end - s.at) / 8);
     int line = find_line(&s, path);
     if (!line) return 0;
     lua_pushinteger(L, line);

@@ -57,6 +57,35 @@ static const char *kept(lua_State *L, int at) {
     return graph_string(front(L)->g, luaL_checkstring(L, at));
 }
 
+enum { DECLARED = 40 }; /* instructions that take as long */
+
+/* The option of that name, which is now declared, if it was before; by number in the registry. */
+static const SpecOption *declared_before(lua_State *L, const Model *m, const char *name) {
+    static const char key;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) != LUA_TTABLE) {
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+        lua_remove(L, -2);
+    }
+    bool before = lua_getfield(L, -1, name) == LUA_TNUMBER;
+    const SpecOption *o = before ? &m->option[lua_tointeger(L, -1)] : NULL;
+    lua_pop(L, 1);
+    if (!before) {
+        lua_pushinteger(L, m->noption);
+        lua_setfield(L, -2, name);
+    }
+    lua_pop(L, 1);
+    return o;
+}
+
+/* Memory of the graph's, which the spec has no other limit of. */
+static void charge_option(lua_State *L, const SpecOption *o) {
+    Front *f = front(L);
+    f->built += sizeof *o + strlen(o->name) + strlen(o->wanted) + strlen(o->help);
+    sandbox_charge(L, DECLARED + f->limit.chosen.n);
+}
+
 /* option(line, name, value, default, wanted, help, chosen); line nil: spec_here() */
 int options_call_declare(lua_State *L) {
     Front *f = front(L);
@@ -68,10 +97,10 @@ int options_call_declare(lua_State *L) {
     if (f->settled)
         spec_fail(L, "option: expected it before the model is made, found it in what makes layers");
     if (!lua_isnil(L, 1)) at.line = (int)lua_tointeger(L, 1);
-    for (int i = 0; i < m->noption; i++)
-        if (!strcmp(m->option[i].name, name))
-            spec_fail_at(L, at, "option: expected '%s' to be declared once, found it at %s:%d too",
-                         name, m->option[i].at.file, m->option[i].at.line);
+    const SpecOption *before = declared_before(L, m, name);
+    if (before)
+        spec_fail_at(L, at, "option: expected '%s' to be declared once, found it at %s:%d too",
+                     name, before->at.file, before->at.line);
     for (int i = 0; c->used && i < c->n; i++)
         c->used[i] |= is_named(c->word[i], name);
     m->option = graph_grown(f->g, m->option, m->noption, &f->optioncap, sizeof *m->option);
@@ -83,6 +112,7 @@ int options_call_declare(lua_State *L) {
                                             .help = kept(L, 6),
                                             .chosen = lua_toboolean(L, 7),
                                             .at = at };
+    charge_option(L, &m->option[m->noption - 1]);
     return 0;
 }
 

@@ -27,6 +27,7 @@ int tune_call_matching(lua_State *L) {
     const Graph *g = front(L)->g;
     const char *pattern = pattern_checked(L, 1);
     lua_Integer n = 0;
+    sandbox_charge(L, g->nparam);
     lua_newtable(L);
     for (int i = 0; i < g->nparam; i++) {
         if (!wildcard_matches(pattern, g->param[i].node->attr->name)) continue;
@@ -38,6 +39,7 @@ int tune_call_matching(lua_State *L) {
 
 int tune_call_parameters(lua_State *L) {
     const Graph *g = front(L)->g;
+    sandbox_charge(L, g->nparam);
     lua_createtable(L, g->nparam, 0);
     for (int i = 0; i < g->nparam; i++) {
         const Node *n = g->param[i].node;
