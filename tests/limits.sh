@@ -136,22 +136,42 @@ for command in 'build' 'inspect' 'compare deep.lua'; do
     sed -i '/^ *1 | /d; /^ *[0-9]* | /d' err
     told '^error: deeper.lua:([0-9]+:)? expected at most 1 s of processor time'
 done
+# A comparison gives each spec what build gives it, planning and compiling together: most of what
+# both take is enough for neither.
+layers 6000 >long.lua
+seconds() {  # seconds COMMAND ...: of processor time
+    python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(int(used.ru_utime + used.ru_stime))' "$strata" "$@"
+}
+most=$(seconds build long.lua -o long)
+if [ "$most" -ge 3 ]; then
+    most=$((most - 2)) what="compare --max-seconds $((most - 2))"
+    "$strata" compare long.lua long.lua --max-seconds $most >/dev/null 2>err
+    status=$?
+    told "^error: long.lua:([0-9]+:)? expected at most $most s of processor time"
+fi
 what='ulimit -t'
 (ulimit -t 1; "$strata" inspect deeper.lua) >/dev/null 2>err
 status=$?
 told '^error: deeper.lua:([0-9]+:)? expected at most 1 s of processor time \(ulimit -t\)'
 
 # What a spec calls is charged: it is the instructions that run out, long before the seconds.
-for call in 'option { ["a" .. i] = 1 }' 'option { ["a" .. i] = { type = "string", one_of = names } }' \
+for call in 'option { ["a" .. i] = 1 }' \
+    'option { ["a" .. i] = { one_of = names, default = "1" } }' \
     'attention { heads = 2 }' 'layer { mlp { hidden = 8 } }' 'haares { blocks = 2 }' \
-    'adamw { lr = 1e-3 }' 'pcall(mlp, { hiden = 8 })' 'table.concat(names)' 'text:gsub("x", "y")'; do
+    'adamw { lr = 1e-3 }' 'pcall(mlp, { hiden = 8 })' 'table.concat(names)' \
+    'text:gsub("x", "y")'; do
     what="a loop of $call"
-    printf 'local names, text = { "1" }, ("x"):rep(16000) for i = 2, 1000 do names[i] = "" .. i end
-for i = 1, 1e9 do local x = pcall(function() return %s end) end' "$call" >loop.lua
+    { echo 'local names, text = { "1" }, ("x"):rep(16000)'
+      echo 'for i = 2, 1000 do names[i] = "" .. i end'
+      echo "for i = 1, 1e9 do local x = pcall(function() return $call end) end"
+    } >loop.lua
     "$strata" check loop.lua --max-seconds 15 >/dev/null 2>err
     status=$?
     sed -i '/^ *[0-9]* | /d' err
-    told '^error: loop.lua:2: expected at most 50000000 instructions, found more$'
+    told '^error: loop.lua:3: expected at most 50000000 instructions, found more$'
 done
 
 # The first process waits for the second, which waits for the third, which generates code.

@@ -65,9 +65,15 @@ void allowance_lift(const Allowance *a) {
 }
 
 void allowance_spec(Allowance *a, const char *spec) {
-    print_text(a->notes->spec, sizeof a->notes->spec, "%s", spec);
     step_note(allowance_step(a), 0, "reading it");
-    a->start = own_seconds();
+    allowance_go_on(a, spec, 0);
+}
+
+double allowance_used(const Allowance *a) { return own_seconds() - a->start; }
+
+void allowance_go_on(Allowance *a, const char *spec, double used) {
+    print_text(a->notes->spec, sizeof a->notes->spec, "%s", spec);
+    a->start = own_seconds() - used;
     allowance_lower(a);
 }
 
@@ -269,7 +275,7 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
                        0);
     if (told == MAP_FAILED) return over_memory(a, e);
     Ended x = { .words = process_listen(), .seconds = -process_children_seconds() };
-    double used = own_seconds() - a->start;
+    double used = allowance_used(a);
     int status, stop = 0;
     fflush(NULL);
     pid_t child = fork();

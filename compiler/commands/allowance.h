@@ -48,6 +48,9 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
 
 /* In such a process: a spec begins, with all that is allowed. */
 void allowance_spec(Allowance *a, const char *spec);
+/* What it has taken so far, in seconds; and going on with one that has taken so much. */
+double allowance_used(const Allowance *a);
+void allowance_go_on(Allowance *a, const char *spec, double used);
 /* What reading it may use, and where steps are noted. */
 SpecLimits allowance_limits(const Allowance *a);
 StepNote *allowance_step(const Allowance *a);

@@ -125,6 +125,7 @@ int spec_words_plan(const SpecWords *s, const ReportOptions *r, Comparison *c, A
         const SpecWord *spec = &s->spec[c->n / s->ways];
         allowance_spec(a, spec->path);
         int status = plan_one(spec, r, used, &c->variant[c->n], e);
+        c->variant[c->n].planning_seconds = allowance_used(a);
         c->variant[c->n].blas = s->way[c->n % s->ways];
         if (status) return c->n += c->variant[c->n].report != NULL, status;
         model[c->n] = c->variant[c->n].report->model;

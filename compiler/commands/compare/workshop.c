@@ -78,7 +78,7 @@ int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cp
         .multiply = multiply_named(v->blas),
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_EXE },
     };
-    allowance_spec(w->allowance, o.spec);
+    allowance_go_on(w->allowance, o.spec, v->planning_seconds);
     int status = build_model(v->report->model, &o, e);
     v->code_bytes = (double)facts.code_bytes;
     v->compile_seconds = facts.seconds;
@@ -99,7 +99,7 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
         .multiply = multiply_named(v->blas),
         .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_ASM },
     };
-    allowance_spec(w->allowance, o.spec);
+    allowance_go_on(w->allowance, o.spec, v->planning_seconds);
     int status = build_model(v->report->model, &o, e);
     if (!status) status = workshop_read(path, &text, e);
     if (status) text_free(&text);

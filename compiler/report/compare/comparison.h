@@ -51,6 +51,7 @@ typedef struct Variant {
     Report *report;
     char chosen[96]; /* "width=64, mixer=haares": of its spec's options, for this variant alone */
     double code_bytes, compile_seconds;
+    double planning_seconds; /* of processor time, before it was compiled */
     Timing timing;
     TrainRun *run; /* [seeds] */
     double lr;     /* that it was trained with: the best of the rates; NAN: its spec's */
