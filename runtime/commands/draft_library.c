@@ -5,12 +5,17 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "files.h"
 #include "tokenizer_identity.h"
 #include "weights.h"
 
 /* A name without a folder is one of a file, not of the system's libraries. */
 static int load(DraftLibrary *x, const char *path, Error *e) {
     char beside[4096];
+    Input in;
+    int status = input_open(&in, path, e); /* of a pipe dlopen waits for a writer */
+    if (status) return status;
+    input_close(&in);
     print_text(beside, sizeof beside, "%s%s", strchr(path, '/') ? "" : "./", path);
     x->handle = dlopen(beside, RTLD_NOW | RTLD_LOCAL);
     if (!x->handle)
@@ -65,13 +70,23 @@ static int read_weights(const Program *p, Session *session, const Tokenizer *t, 
     return status;
 }
 
-static int check_model(const Program *p, const strata_model *m, const char *path, Error *e) {
+/* Of "bytes", "chars" and files, is the draft's tokenizer another one than ours?  Of two files
+** their sums tell, which weights have. */
+static bool is_other_kind(const char *draft, const Tokenizer *own) {
+    const TokenizerKind *kind;
+    bool built_in = !tokenizer_kind(draft, &kind, NULL), file = own->sha256[0];
+    if (!*draft || !own->kind) return false;
+    return built_in ? file || own->kind != kind : !file;
+}
+
+static int check_model(const Program *p, const strata_model *m, const Tokenizer *t,
+                       const char *path, Error *e) {
     char what[160];
     const char *own = strata_string(m, m->tokenizer), *site = strata_string(m, m->acausal),
                *ahead = strata_string(m, m->ahead);
     print_text(what, sizeof what, "%d ids of '%s', not %d of '%s'", m->vocab, own, p->m->vocab,
                model_text(p, p->m->tokenizer));
-    if (m->vocab != p->m->vocab) return other_vocabulary(path, what, e);
+    if (m->vocab != p->m->vocab || is_other_kind(own, t)) return other_vocabulary(path, what, e);
     if (site[0] || ahead[0])
         return error_set(e, STATUS_USER,
                          "--draft: %s: expected a model that can go token by token, found that %s "
@@ -86,7 +101,7 @@ int draft_library_open(DraftLibrary *x, const Program *p, const Session *s, cons
     int status = options_require(&p->options, OPTION_DRAFT_WEIGHTS, e);
     if (!status) status = load(x, path, e);
     if (!status) status = session_beside(&x->session, &x->api, s, e);
-    if (!status) status = check_model(p, x->session.m, path, e);
+    if (!status) status = check_model(p, x->session.m, t, path, e);
     return status ? status : read_weights(p, &x->session, t, e);
 }
 

@@ -5,6 +5,7 @@
 */
 #include "standalone.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "safetensors.h"
@@ -129,6 +130,13 @@ static int token_by_token(const Program *p, Session *s, const Tokens *x, float *
     return status;
 }
 
+static int check_finite(const float *x, int64_t count, const char *what, Error *e) {
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(x[i]))
+            return error_set(e, STATUS_USER, "%s; the weights are not usable", what);
+    return STATUS_OK;
+}
+
 static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e) {
     Region out = { 0 };
     size_t bytes;
@@ -138,6 +146,9 @@ static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e)
     if (!status)
         status = option(p, OPTION_AS_GENERATED)->given ? token_by_token(p, s, x, out.at, e)
                                                        : whole_sequences(p, s, x, out.at, e);
+    if (!status)
+        status = check_finite(out.at, (int64_t)(bytes / sizeof(float)),
+                              "logits: expected finite logits", e);
     TensorList l = { 0 };
     int64_t shape[3] = { x->B, x->T, p->m->vocab };
     if (!status) status = tensors_add(&l, "", "logits", DTYPE_F32, 3, shape, out.at, e);
@@ -160,6 +171,7 @@ static int write_gradients(const Program *p, Session *s, const Tokens *x, const 
                                                         1.0f, 0, NULL, NULL, &loss),
                                "forward_backward", e);
     float total = (float)loss.loss, cross_entropy = (float)loss.cross_entropy;
+    if (!status) status = check_finite(&total, 1, "gradients: expected a finite loss", e);
     TensorList l = { 0 };
     if (!status) status = tensors_add(&l, "", "loss", DTYPE_F32, 1, &one, &total, e);
     if (!status)

@@ -251,6 +251,14 @@ void checkpoint_close(CheckpointFile *f) { safetensors_close(&f->file); }
 
 /* == Comparing and reading ================================================ */
 
+/* What the difference means. */
+static const char *meaning(const struct Field *f) {
+    return !strcmp(f->key, "data_sha256") ? "; the data has changed since the run was begun"
+        : !strcmp(f->key, "val_sha256")   ? "; what it is evaluated on has changed"
+        : !strcmp(f->key, "spec_hash")    ? "; the spec, its library or strata has changed"
+                                          : "";
+}
+
 int checkpoint_match(const CheckpointFile *f, const Checkpoint *wanted, Error *e) {
     int differ = 0;
     for (int i = 0; i < FIELDS; i++) {
@@ -260,10 +268,11 @@ int checkpoint_match(const CheckpointFile *f, const Checkpoint *wanted, Error *e
         print_field(&fields[i], &f->state, saved);
         print_field(&fields[i], wanted, asked);
         if (!strcmp(saved, asked)) continue;
+        const char *key = fields[i].key, *why = meaning(&fields[i]);
         if (!differ++)
-            error_set(e, STATUS_USER, "%s: cannot resume: expected %s %s, found %s", f->file.path,
-                      fields[i].key, asked, saved);
-        else error_line(e, "expected %s %s, found %s", fields[i].key, asked, saved);
+            error_set(e, STATUS_USER, "%s: cannot resume: expected %s %s, found %s%s", f->file.path,
+                      key, asked, saved, why);
+        else error_line(e, "expected %s %s, found %s%s", key, asked, saved, why);
     }
     return differ ? STATUS_USER : STATUS_OK;
 }

@@ -4,6 +4,7 @@
 */
 #include "probe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,15 +97,23 @@ static int check_files(const Program *p, Error *e) {
     return status || !page ? status : output_check(page, false, e);
 }
 
+static int measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error *e) {
+    int status = probe_measure(x, s, text, tells, e);
+    if (status || isfinite(x->loss)) return status;
+    return error_set(e, STATUS_USER,
+                     "probe: expected a finite loss, found %s; the weights are not usable",
+                     isnan(x->loss) ? "nan" : "inf");
+}
+
 static int measure_both(const Program *p, Session *s, const ProbeText *text, Error *e) {
     Probe x = { 0 }, before = { 0 };
     const char *earlier = option(p, OPTION_BEFORE)->text;
     bool tells = isatty(STDERR_FILENO);
-    int status = probe_measure(&x, s, text, tells, e);
+    int status = measure(&x, s, text, tells, e);
     if (!status && earlier)
         status = weights_load_changed(p->m, earlier, option(p, OPTION_CHANGED)->text,
                                       session_write_weights(s), e);
-    if (!status && earlier) status = probe_measure(&before, s, text, tells, e);
+    if (!status && earlier) status = measure(&before, s, text, tells, e);
     if (!status) status = show(p, &x, earlier ? &before : NULL, e);
     probe_free(&x);
     probe_free(&before);

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "escape.h"
 #include "machine.h"
 #include "standalone.h"
 
@@ -150,14 +151,15 @@ void progress_step(Progress *p, int64_t step, double loss) {
 }
 
 void progress_note(Progress *p, const char *format, ...) {
-    char text[LINE_MOST];
+    char text[LINE_MOST], shown[2 * LINE_MOST];
     va_list arguments;
     va_start(arguments, format);
-    print_textv(text, sizeof text - 1, format, arguments);
+    print_textv(text, sizeof text, format, arguments);
     va_end(arguments);
+    text_escape(shown, sizeof shown, text, strlen(text));
     put(p, p->line ? "\r\033[K" : "");
     p->line = false;
-    put(p, text);
+    put(p, shown);
     put(p, "\n");
 }
 

@@ -26,6 +26,7 @@ typedef struct RunWords {
     DataWords data, val;
     Json saved;           /* of the checkpoint: strings of the words */
     const char **list[2]; /* of data, of val, that were not typed */
+    char *bytes[2];       /* of those that are no UTF-8 */
     bool remembered[2];
     bool weights_only; /* in the end, typed or saved */
     Text text;

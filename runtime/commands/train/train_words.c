@@ -5,6 +5,8 @@
 */
 #include "train.h"
 
+#include "escape.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +17,67 @@ static const struct {
 
 static DataWords *words_of(RunWords *w, int which) { return which ? &w->val : &w->data; }
 
+/* == Names that are no UTF-8 ============================================== */
+
+/* JSON has only UTF-8: such a name is {"hex": "61ff"}. */
+static bool is_utf8(const char *word) {
+    size_t length = strlen(word);
+    while (length) {
+        bool inert;
+        size_t n = text_character(word, length, &inert);
+        if (n == 1 && (unsigned char)*word >= 0x80) return false;
+        word += n, length -= n;
+    }
+    return true;
+}
+
+static void write_word(Text *t, const char *word) {
+    if (is_utf8(word)) return text_json_string(t, word);
+    text_add(t, "{\"hex\": \"");
+    for (; *word; word++)
+        text_add(t, "%02x", (unsigned char)*word);
+    text_add(t, "\"}");
+}
+
+static int digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The name, at 'to', which has room for half of its digits; NULL: it is none. */
+static char *read_hex(const char *text, char *to) {
+    char *at = to;
+    for (; *text; text += 2, at++) {
+        int high = digit(text[0]), low = high < 0 ? -1 : digit(text[1]);
+        if (low < 0 || (!high && !low)) return NULL;
+        *at = (char)(high << 4 | low);
+    }
+    *at = 0;
+    return at > to ? to : NULL;
+}
+
+/* == What a checkpoint remembers ========================================== */
+
+/* The word that a value is; NULL: none.  *bytes: room for those that are no UTF-8. */
+static const char *word_of(const Json *j, const JsonNode *n, char **bytes) {
+    if (n->type == JSON_STRING) return n->text;
+    const JsonNode *hex = n->type == JSON_OBJECT ? json_member(j, n, "hex") : NULL;
+    const char *word = hex && hex->type == JSON_STRING ? read_hex(hex->text, *bytes) : NULL;
+    if (word) *bytes += strlen(word) + 1;
+    return word;
+}
+
 /* The strings of a list, which stay the document's. */
-static int take_list(RunWords *w, int which, Error *e) {
+static int take_list(RunWords *w, int which, size_t room, Error *e) {
     const JsonNode *list = json_member(&w->saved, w->saved.node, asked[which].key);
     DataWords *to = words_of(w, which);
     if (!list || list->type != JSON_ARRAY || !list->count) return STATUS_OK;
     const char **word = w->list[which] = calloc(list->count, sizeof *word);
-    if (!word) return error_memory(e, "words", list->count * sizeof *word);
-    for (const JsonNode *n = json_first(&w->saved, list); n; n = json_next(&w->saved, n))
-        if (n->type == JSON_STRING) word[to->words++] = n->text;
+    char *bytes = w->bytes[which] = malloc(room);
+    if (!word || !bytes) return error_memory(e, "words", room);
+    for (const JsonNode *n = json_first(&w->saved, list); n; n = json_next(&w->saved, n)) {
+        const char *text = word_of(&w->saved, n, &bytes);
+        if (text) word[to->words++] = text;
+    }
     to->word = word;
     w->remembered[which] = to->words > 0;
     return STATUS_OK;
@@ -31,11 +85,12 @@ static int take_list(RunWords *w, int which, Error *e) {
 
 static int recall(RunWords *w, const Program *p, const char *saved, Error *e) {
     enum { MOST = 1 << 20 };
-    int status = json_parse(&w->saved, "words", saved, strlen(saved), MOST, e);
+    size_t room = strlen(saved) + 1;
+    int status = json_parse(&w->saved, "words", saved, room - 1, MOST, e);
     const JsonNode *field = status ? NULL : json_member(&w->saved, w->saved.node, "field");
-    if (!status && !option(p, OPTION_DATA)->given) status = take_list(w, 0, e);
+    if (!status && !option(p, OPTION_DATA)->given) status = take_list(w, 0, room, e);
     bool val = option(p, OPTION_VAL)->given || option(p, OPTION_VAL_SHARE)->given;
-    if (!status && !val) status = take_list(w, 1, e);
+    if (!status && !val) status = take_list(w, 1, room, e);
     bool typed = option(p, OPTION_FIELD)->given;
     if (!typed && field && field->type == JSON_STRING) w->data.field = w->val.field = field->text;
     const JsonNode *only = status ? NULL : json_member(&w->saved, w->saved.node, "weights_only");
@@ -50,7 +105,7 @@ static void write_words(RunWords *w) {
         text_add(t, "%s\"%s\": [", i ? ", " : "{", asked[i].key);
         for (int k = 0; k < d->words; k++) {
             text_add(t, k ? ", " : "");
-            text_json_string(t, d->word[k]);
+            write_word(t, d->word[k]);
         }
         text_add(t, "]");
     }
@@ -81,7 +136,7 @@ int run_words_lost(const Run *r, OptionId id, int status, Error *e) {
 
 void run_words_free(RunWords *w) {
     for (int i = 0; i < 2; i++)
-        free(w->list[i]);
+        free(w->list[i]), free(w->bytes[i]);
     json_free(&w->saved);
     text_free(&w->text);
 }
