@@ -18,7 +18,16 @@
 ** a depth mixer has, less than what LLVM takes long for. */
 enum { KERNEL_INSTRUCTIONS = 32768 };
 
-typedef enum EmitKind { EMIT_EXE, EMIT_OBJ, EMIT_STATIC, EMIT_SHARED, EMIT_IR, EMIT_ASM } EmitKind;
+/* EMIT_ROWS: assembly of the row kernels alone, as they are compiled for a link. */
+typedef enum EmitKind {
+    EMIT_EXE,
+    EMIT_OBJ,
+    EMIT_STATIC,
+    EMIT_SHARED,
+    EMIT_IR,
+    EMIT_ASM,
+    EMIT_ROWS
+} EmitKind;
 
 /* What an input or result of a probe is; see ProbeEntry. */
 typedef struct ProbeFact {
@@ -89,7 +98,7 @@ typedef struct CodegenOptions {
     bool watch;                  /* functions tell what they do: see Watch */
     bool main;                   /* with a main() for libstrata */
     bool link;                /* the kernel library's object will be linked, where there is one */
-    EmitKind emit;            /* EMIT_IR, EMIT_ASM or anything else: an object */
+    EmitKind emit;            /* EMIT_IR, EMIT_ASM, EMIT_ROWS, or an object */
     PassOptions passes;       /* 'check' also: test every access of row kernels */
     const KernelStore *store; /* of what is linked; NULL: none */
 } CodegenOptions;

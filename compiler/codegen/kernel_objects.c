@@ -65,8 +65,15 @@ static void name_symbol(char *data, size_t size, const char *name) {
 
 /* == Making objects ======================================================= */
 
+/* Assembly has its kernel's name from the beginning, and no store. */
+static bool is_text(const KernelObjects *k) { return k->o->emit == EMIT_ROWS; }
+
+static const KernelStore *store_of(const KernelObjects *k) {
+    return is_text(k) ? NULL : k->o->store;
+}
+
 static void finish(KernelObjects *k, KernelModule *w) {
-    const KernelStore *store = k->o->store;
+    const KernelStore *store = store_of(k);
     KernelObject *to = w->object;
     Module *m = &w->module;
     module_finish(m);
@@ -105,14 +112,14 @@ static bool put(KernelObjects *k, KernelModule *w) {
     return room;
 }
 
-static KernelModule *write_module(KernelObjects *k, const Rows *r, bool plain) {
+static KernelModule *write_module(KernelObjects *k, const Rows *r, const char *name, bool plain) {
     KernelModule *w = checked_new(1, sizeof *w);
     Loc loc = loc_innermost(r->step->n ? r->step->node[0]->loc : (Loc){ 0 });
     Module *m = &w->module;
     if (!module_open(m, PART_KERNEL, k->level, k->o, loc.file ? loc.file : "spec", &k->error))
         bug(NULL, "there is no target for a kernel: %s", k->error.text);
     m->e.plain = plain;
-    rows_emit(&m->e, r, symbol);
+    rows_emit(&m->e, r, is_text(k) ? name : symbol);
     module_share(m->e.fn);
     lines_close(m->e.lines);
     return w;
@@ -129,7 +136,7 @@ KernelObjects *kernel_objects_open(const Level *l, const CodegenOptions *o) {
 }
 
 static bool is_stored(const KernelObjects *k, KernelObject *to) {
-    const KernelStore *store = k->o->store;
+    const KernelStore *store = store_of(k);
     void *data;
     if (!store || !store->find(store->user, to->key, &data, &to->size)) return false;
     if (find_symbol(data, to->size)) return to->data = data, true;
@@ -143,7 +150,7 @@ void kernel_objects_add(KernelObjects *k, const Rows *r, const RowKernel *kernel
     to->name = kernel->name;
     kernel_key(k->level, k->o->level, r, &kernel->identity, plain, to->key);
     if (is_stored(k, to)) return;
-    KernelModule *w = write_module(k, r, plain);
+    KernelModule *w = write_module(k, r, to->name, plain);
     w->object = to;
     if (!put(k, w)) finish(k, w);
 }
@@ -167,6 +174,21 @@ static void write_archive(const KernelObjects *k, CompiledModel *out) {
     }
 }
 
+/* In the place of the model's own object. */
+static void write_text(const KernelObjects *k, CompiledModel *out) {
+    size_t all = 0;
+    for (int i = 0; i < k->object.n; i++)
+        all += LIST(k->object, KernelObject *, i)->size;
+    free(out->data);
+    char *at = out->data = checked_new(all + 1, 1);
+    out->size = all;
+    for (int i = 0; i < k->object.n; i++) {
+        const KernelObject *o = LIST(k->object, KernelObject *, i);
+        memcpy(at, o->data, o->size);
+        at += o->size;
+    }
+}
+
 int kernel_objects_close(KernelObjects *k, CompiledModel *out, Error *e) {
     pthread_mutex_lock(&k->lock);
     k->ended = true;
@@ -177,6 +199,7 @@ int kernel_objects_close(KernelObjects *k, CompiledModel *out, Error *e) {
     if (k->apart) pthread_join(k->thread, NULL);
     int status = k->error.status;
     if (status) *e = k->error;
+    else if (is_text(k)) write_text(k, out);
     else if (k->object.n) write_archive(k, out);
     for (int i = 0; i < k->object.n; i++) {
         free(LIST(k->object, KernelObject *, i)->data);

@@ -252,7 +252,7 @@ static int make_chosen(const Model *m, const BuildOptions *asked, const char *ou
 }
 
 int build_model(const Model *m, BuildOptions *o, Error *e) {
-    static const char *const suffix[] = { "", ".o", ".a", ".so", ".ll", ".s" };
+    static const char *const suffix[] = { "", ".o", ".a", ".so", ".ll", ".s", ".s" };
     char name[256];
     o->code.main = o->code.emit == EMIT_EXE;
     o->code.link = true;

@@ -41,6 +41,23 @@ static void assembly_is_read(void **state) {
     code_free(&c);
 }
 
+/* Each module numbers its files anew. */
+static void files_are_those_of_the_module(void **state) {
+    (void)state;
+    static const char two[] =
+        "\t.file\t\"llvm-link\"\nf:\n\t.file\t1 \"a.lua\"\n\t.loc\t1 2\n\tnop\n"
+        ".Lfunc_end0:\n\t.file\t\"llvm-link\"\ng:\n\t.file\t1 \"b.lua\"\n"
+        "\t.loc\t1 3\n\tnop\n.Lfunc_end0:\n";
+    static const char *const place[] = { "a.lua:2", "b.lua:3" };
+    for (int i = 0; i < 2; i++) {
+        CodeLines c = { 0 };
+        code_assembly(two, i ? "g" : "f", &c);
+        assert_int_equal(c.n, 1);
+        assert_string_equal(code_place(&c, 0), place[i]);
+        code_free(&c);
+    }
+}
+
 static bool same_shape(const char *a, const char *b) {
     char body[600];
     CodeLines c = { 0 };
@@ -149,7 +166,9 @@ static Report *report_written(void **state, const char *residual, int number, in
 static char *assembly_of(const Report *r) {
     Error error = { 0 };
     ModelInfo info = model_info(r->model);
-    CodegenOptions o = { .prefix = "m", .cpu = "x86-64-v3", .level = 2, .emit = EMIT_ASM };
+    CodegenOptions o = {
+        .prefix = "m", .cpu = "x86-64-v3", .level = 2, .link = true, .emit = EMIT_ROWS
+    };
     CompiledModel code;
     if (codegen_compile(r->model->graph, &info, &o, &code, &error)) fail_msg("%s", error.text);
     char *copy = calloc(code.size + 1, 1);
@@ -280,6 +299,7 @@ static void eight_variants_are_a_small_page(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(assembly_is_read),
+        cmocka_unit_test(files_are_those_of_the_module),
         cmocka_unit_test(shapes_leave_out_numbers),
         cmocka_unit_test(alignments_are_longest),
         cmocka_unit_test_setup_teardown(the_same_spec_has_the_same_code, scratch_setup,

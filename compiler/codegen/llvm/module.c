@@ -239,7 +239,8 @@ static void write_code(Module *m) {
     }
     LLVMMemoryBufferRef buffer;
     char *why = NULL;
-    LLVMCodeGenFileType kind = m->o->emit == EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
+    bool text = m->o->emit == EMIT_ASM || m->o->emit == EMIT_ROWS;
+    LLVMCodeGenFileType kind = text ? LLVMAssemblyFile : LLVMObjectFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(m->tm, m->e.mod, kind, &why, &buffer)) {
         error_set(&m->error, STATUS_INTERNAL, "internal: LLVM cannot write the object: %.200s",
                   why);

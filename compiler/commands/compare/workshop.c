@@ -97,7 +97,7 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
         .allowance = w->allowance,
         .before = &w->before,
         .multiply = multiply_named(v->blas),
-        .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_ASM },
+        .code = { .level = 2, .cpu = cpu ? cpu : "native", .emit = EMIT_ROWS },
     };
     allowance_go_on(w->allowance, o.spec, v->planning_seconds);
     int status = build_model(v->report->model, &o, e);

@@ -183,6 +183,14 @@ static void instruction_shape(const char *s, char to[SHAPE_TEXT]) {
     to[k] = 0;
 }
 
+/* Of a module, whose files have numbers of their own: from its first line, '\t.file\t"NAME"'. */
+static const char *module_of(const char *text, const char *at) {
+    static const char first[] = "\t.file\t\"";
+    for (const char *next = text; (next = strstr(next, first)) && next < at; next++)
+        text = next;
+    return text;
+}
+
 /* "library/mlp.lua" of '.file 6 "library" "mlp.lua"'; false: the file has no such number. */
 static bool file_name(const char *text, int number, char to[256]) {
     char head[40], folder[160] = "", name[96] = "";
@@ -229,6 +237,7 @@ void code_assembly(const char *text, const char *function, CodeLines *out) {
     SourcePlace p = { .file = -1 };
     print_text(head, sizeof head, "\n%s:", function);
     const char *at = strstr(text, head);
+    if (at) text = module_of(text, at);
     for (at = at ? strchr(at + 1, '\n') : NULL; at && strncmp(at + 1, ".Lfunc_end", 10);
          at = strchr(at + 1, '\n')) {
         size_t n = strcspn(at + 1, "\n");
