@@ -32,6 +32,8 @@ yes 'the quick brown fox jumps over the lazy dog' | head -c 20000 >text
 "$strata" compare plain.lua blocks.lua --measure --rounds 2 --threads 1 \
     --train text --steps 12 --seeds 4,5 --json -o page.html >out 2>err || fail "exit status $?"
 clean
+# What it is doing is told from the beginning, though standard error is no terminal.
+[ "$(head -n 1 err)" = 'planning plain.lua, 1 of 2' ] || fail "expected what is done to be told"
 for key in '"verdict"' '"code_bytes"' '"compile_seconds"' '"slower"' '"detected"' \
     '"tokens_per_second"' '"seed": 4' '"seed": 5' '"val_loss"' '"seconds_to_match"' \
     '"depth_mixing": \['; do

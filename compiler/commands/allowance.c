@@ -283,7 +283,9 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
         begin(a, mask, x.words, used);
         exit(work(argument, told));
     }
-    if (child > 0) x.how = process_wait(child, NULL, &stop);
+    const ProcessTick tick = { doing_tick, a };
+    if (child > 0) x.how = process_wait(child, outermost ? &tick : NULL, &stop);
+    if (outermost) doing_end(a);
     x.seconds += process_children_seconds();
     if (child < 0) status = process_unstarted(errno, e);
     else if (stop) status = stopped(a, stop, e);

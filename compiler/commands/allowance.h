@@ -6,6 +6,7 @@
 #ifndef STRATA_ALLOWANCE_H
 #define STRATA_ALLOWANCE_H
 
+#include "doing.h"
 #include "spec.h"
 #include "step.h"
 #include "strata_options.h"
@@ -21,6 +22,7 @@ enum { FOLDERS_AT_ONCE = 4 };
 typedef struct SharedNotes {
     char spec[1024]; /* that is being compiled */
     StepNote step;
+    DoingNote doing;
     char folder[FOLDERS_AT_ONCE][256]; /* of temporary files; "": none */
     char program[PATH_MAX];            /* that strata run is to start */
     char stopped[128];                 /* what a signal that stops it leaves, for its user; "" */

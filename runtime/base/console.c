@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void console_fill_closed(void) {
@@ -56,6 +57,19 @@ int console_lines(Text *t, Error *e) {
     if (!status) status = console_shown(t->at ? t->at : "", t->length, NULL, e);
     text_free(t);
     return status;
+}
+
+int console_columns(int file) {
+    struct winsize w;
+    return ioctl(file, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
+}
+
+void console_cut(char *text, int characters) {
+    for (; *text; text++)
+        if (((unsigned char)*text & 0xc0) != 0x80 && characters-- == 0) {
+            *text = 0;
+            return;
+        }
 }
 
 char *human_bytes(char to[32], double bytes) {

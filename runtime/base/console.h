@@ -19,6 +19,11 @@ int console_text(Text *t, Error *e); /* writes t and frees it */
 int console_shown(const char *bytes, size_t length, bool *closed, Error *e);
 int console_lines(Text *t, Error *e);
 
+/* Of the terminal that this descriptor is; 80 if it is none. */
+int console_columns(int file);
+/* Leaves so many characters of a text, which is UTF-8. */
+void console_cut(char *text, int characters);
+
 /* "12.3 MiB", "45.6k", "3.07M": for people. */
 char *human_bytes(char to[32], double bytes);
 char *human_count(char to[32], double count);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "console.h"
 #include "machine.h"
 
 static const double BETWEEN_LINES = 5, BETWEEN_FRAMES = 0.1; /* seconds */
@@ -37,7 +38,7 @@ void eval_watch(void *watch, int64_t windows, double nll, int64_t tokens) {
     p->seconds = (now - x->begun) / (double)x->done;
     if (p->terminal) {
         text_add(&t, "\r\033[K");
-        progress_line(p, x->done, loss, progress_columns(STDERR_FILENO), &t);
+        progress_line(p, x->done, loss, console_columns(STDERR_FILENO), &t);
     } else {
         progress_words(p, x->done, loss, &t);
     }

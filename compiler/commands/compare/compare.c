@@ -238,7 +238,8 @@ int command_compare(const Options *given, Allowance *a, Error *e) {
     if (!status) status = run_programs(&o, &c, a, e);
     allowance_spec(a, "strata compare");
     step_note(allowance_step(a), 0, "what is shown of it");
-    if (!status && o.output) status = write_page(&o, &c, e);
+    if (!status && o.output) doing(a, "writing %s", o.output), status = write_page(&o, &c, e);
+    doing_end(a);
     if (!status) status = write_table(&o, &c, e);
     compare_free(&c);
     spec_words_free(&o.specs);

@@ -64,7 +64,7 @@ static int bench(const Workshop *w, Comparison *c, int variant, int round, Error
     };
     Text out = { 0 };
     Json j = { 0 };
-    workshop_tell(w, "measuring %s, round %d of %d", v->label, round + 1, c->rounds);
+    doing(w->allowance, "measuring %s, round %d of %d", v->label, round + 1, c->rounds);
     int status = workshop_run(w, c, variant, argv, NULL, &out, e);
     if (!status)
         status = json_parse(&j, v->label, out.at ? out.at : "", out.length, BENCH_VALUES, e);

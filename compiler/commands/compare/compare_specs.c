@@ -124,6 +124,7 @@ int spec_words_plan(const SpecWords *s, const ReportOptions *r, Comparison *c, A
     for (; c->n < s->n * s->ways; c->n++) {
         const SpecWord *spec = &s->spec[c->n / s->ways];
         allowance_spec(a, spec->path);
+        doing(a, "planning %s, %d of %d", spec->path, c->n + 1, s->n * s->ways);
         int status = plan_one(spec, r, used, &c->variant[c->n], e);
         c->variant[c->n].planning_seconds = allowance_used(a);
         c->variant[c->n].blas = s->way[c->n % s->ways];

@@ -127,7 +127,10 @@ int workshop_train(const Workshop *w, Comparison *c, const TrainAsked *asked, Er
     for (int s = 0; !status && s < c->seeds; s++)
         for (int k = 0; !status && k < c->n; k++)
             status = take(&t, s % 2 ? c->n - 1 - k : k, s, e);
-    for (int k = 0; !status && c->mixing && k < c->n; k++)
+    for (int k = 0; !status && c->mixing && k < c->n; k++) {
+        doing(w->allowance, "reading the weights of %s, %d of %d", c->variant[k].label, k + 1,
+              c->n);
         mix(&t, k);
+    }
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What is said while a run trains: on a terminal one line that is rewritten, elsewhere a line now
-** and then.  The step is the last one in the run's log.
+** What is said while a run trains (doing.h), from its first step on.  The step is the last one
+** in the run's log.
 */
 #include "compare_runs.h"
 
@@ -29,37 +29,36 @@ static void time_left(const RunWatch *x, int64_t step, char to[32]) {
     if (made > 0) time_words(to, (watch_now() - t->start) / (double)made * (double)left);
 }
 
-static void tell(const RunWatch *x, const char *end) {
-    const Trainer *t = x->trainer;
-    const RunPlan *p = x->plan;
+/* "training haares, seed 1, lr 0.002, 3 of 20" */
+static const char *run_words(const Trainer *t, const RunPlan *p, char to[384]) {
     char lr[32], rate[48] = "";
     if (p->lr > 0) print_text(rate, sizeof rate, ", lr %s", print_double(lr, p->lr));
-    workshop_say(t->w, "training %s, seed %llu%s, %lld of %lld%s", t->c->variant[p->variant].label,
-                 (unsigned long long)p->seed, rate, (long long)t->done + 1, (long long)t->runs,
-                 end);
+    print_text(to, 384, "training %s, seed %llu%s, %lld of %lld", t->c->variant[p->variant].label,
+               (unsigned long long)p->seed, rate, (long long)t->done + 1, (long long)t->runs);
+    return to;
 }
 
 void watch_begin(RunWatch *x, const Trainer *t, const RunPlan *p, int64_t first) {
-    char path[WORKSHOP_PATH];
+    char path[WORKSHOP_PATH], words[384];
     double loss;
     *x = (RunWatch){ .trainer = t, .plan = p, .told = watch_now(), .first = first };
     run_path(p, "jsonl", path);
     if (!run_log_last(path, &x->before, &loss)) x->before = -1;
-    if (t->w->tells) tell(x, "");
+    doing(t->w->allowance, "%s", run_words(t, p, words));
 }
 
 void watch_tell(void *watch) {
     RunWatch *x = watch;
-    char path[WORKSHOP_PATH], left[32], end[160];
+    Allowance *a = x->trainer->w->allowance;
+    char path[WORKSHOP_PATH], left[32], words[384];
     int64_t step;
     double loss, now = watch_now();
-    if (!x->trainer->w->tells && now - x->told < BETWEEN_LINES) return;
+    if (!doing_on_terminal(a) && now - x->told < BETWEEN_LINES) return;
     run_path(x->plan, "jsonl", path);
     if (!run_log_last(path, &step, &loss)) return;
     if (step == x->before) return; /* the program has not cut the log yet */
     time_left(x, step, left);
-    print_text(end, sizeof end, ": step %lld of %d, loss %.4f%s", (long long)step,
-               x->trainer->c->steps, loss, left);
-    tell(x, end);
+    doing_say(a, "%s: step %lld of %d, loss %.4f%s", run_words(x->trainer, x->plan, words),
+              (long long)step, x->trainer->c->steps, loss, left);
     x->told = now;
 }

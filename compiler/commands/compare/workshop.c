@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
 ** Programs of a comparison, in a folder that does not outlive them; see workshop.h. */
-#include "escape.h"
 #include "workshop.h"
 
 #include "build.h"
@@ -21,7 +20,6 @@ int workshop_open(Workshop *w, Allowance *a, Error *e) {
     if (n >= (int)sizeof w->folder)
         return error_set(e, STATUS_USER,
                          "TMPDIR: expected a name of at most 240 bytes, found a longer one");
-    w->tells = isatty(fileno(a->console));
     process_hold(&w->before);
     if (mkdtemp(w->folder)) return allowance_keep(a, w->folder), STATUS_OK;
     error_errno(e, w->folder, "make a folder for temporary files", errno);
@@ -32,7 +30,7 @@ int workshop_open(Workshop *w, Allowance *a, Error *e) {
 /* A signal that came where nothing ran is delivered here, after the cleaning. */
 void workshop_close(Workshop *w) {
     allowance_drop(w->allowance, w->folder);
-    workshop_tell(w, "%s", "");
+    doing_end(w->allowance);
     process_release(&w->before);
 }
 
@@ -41,34 +39,12 @@ void workshop_path(const Workshop *w, int variant, const char *suffix, char path
              suffix);
 }
 
-static void show(const Workshop *w, const char *format, va_list arguments) {
-    char text[512], shown[2048];
-    print_textv(text, sizeof text, format, arguments);
-    text_escape(shown, sizeof shown, text, strlen(text));
-    fprintf(w->allowance->console, w->tells ? "\r\033[K%s" : "%s\n", shown);
-    fflush(w->allowance->console);
-}
-
-void workshop_tell(const Workshop *w, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    if (w->tells) show(w, format, arguments);
-    va_end(arguments);
-}
-
-void workshop_say(const Workshop *w, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    show(w, format, arguments);
-    va_end(arguments);
-}
-
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e) {
     Variant *v = &c->variant[variant];
     char path[WORKSHOP_PATH];
     BuildFacts facts = { 0 };
     workshop_path(w, variant, "", path);
-    workshop_tell(w, "compiling %s, %d of %d", v->label, variant + 1, c->n);
+    doing(w->allowance, "compiling %s, %d of %d", v->label, variant + 1, c->n);
     BuildOptions o = {
         .spec = v->report->model->file,
         .output = path,
@@ -90,7 +66,7 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
     char path[WORKSHOP_PATH];
     Text text = { 0 };
     workshop_path(w, variant, "s", path);
-    workshop_tell(w, "assembly of %s, %d of %d", v->label, variant + 1, c->n);
+    doing(w->allowance, "assembly of %s, %d of %d", v->label, variant + 1, c->n);
     BuildOptions o = {
         .spec = v->report->model->file,
         .output = path,

@@ -16,7 +16,6 @@ typedef struct Workshop {
     char folder[256];
     sigset_t before;
     Allowance *allowance;
-    bool tells; /* what is being done, on standard error: it is a terminal */
 } Workshop;
 
 int workshop_open(Workshop *w, Allowance *a, Error *e);
@@ -25,10 +24,6 @@ void workshop_close(Workshop *w);
 /* FOLDER/model-VARIANT.SUFFIX; SUFFIX "" is the program. */
 enum { WORKSHOP_PATH = 384 };
 void workshop_path(const Workshop *w, int variant, const char *suffix, char path[WORKSHOP_PATH]);
-void workshop_tell(const Workshop *w, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The same; where standard error is no terminal, a line. */
-void workshop_say(const Workshop *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Compiles a variant's program and notes what that took. */
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e);

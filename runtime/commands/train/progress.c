@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "escape.h"
@@ -30,11 +29,6 @@ void progress_open(Progress *p) {
     const char *colour = getenv("NO_COLOR");
     p->terminal = progress_rewrites(STDOUT_FILENO);
     p->plain = colour && *colour;
-}
-
-int progress_columns(int file) {
-    struct winsize w;
-    return ioctl(file, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
 }
 
 /* "2h03m", "4m10s", "12s" */
@@ -111,7 +105,7 @@ void progress_line(const Progress *p, int64_t step, double loss, int columns, Te
 static void rewrite_line(Progress *p, int64_t step, double loss) {
     Text t = { 0 };
     text_add(&t, "\r\033[K");
-    progress_line(p, step, loss, progress_columns(STDOUT_FILENO), &t);
+    progress_line(p, step, loss, console_columns(STDOUT_FILENO), &t);
     if (!t.failed) put(p, t.at);
     text_free(&t);
     p->line = true;

@@ -27,9 +27,8 @@ typedef struct Progress {
     Error lost;           /* why the first text was that could not be written; status 0: none */
 } Progress;
 
-/* Is the file a terminal whose lines can be rewritten, and how wide is it? */
+/* Is the file a terminal whose lines can be rewritten? */
 bool progress_rewrites(int file);
-int progress_columns(int file);
 /* tokens, flops and steps are set; finds out about standard output. */
 void progress_open(Progress *p);
 void progress_time(Progress *p, double seconds); /* that a step took */

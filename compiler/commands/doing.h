@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+** What a long command is doing, told on standard error while it does it: on a terminal one line
+** that is rewritten, elsewhere a line at once and another one every few seconds.  The process that
+** works says what begins; the one that waits for it tells how long that has been going on, so that
+** nothing that works needs to look at a clock.
+*/
+#ifndef STRATA_DOING_H
+#define STRATA_DOING_H
+
+#include <stdbool.h>
+
+struct Allowance;
+
+/* Memory that the processes share. */
+typedef struct DoingNote {
+    char what[256]; /* "": nothing is told */
+    double since;   /* seconds of the clock: when it began */
+    double told;    /* when the last line was; 0: there was none */
+} DoingNote;
+
+/* Is standard error a terminal? */
+bool doing_on_terminal(const struct Allowance *a);
+/* Something begins. */
+void doing(struct Allowance *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line of who tells for himself how far he is; what the waiting process tells ends. */
+void doing_say(struct Allowance *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Nothing more is told; a terminal's line is cleared. */
+void doing_end(struct Allowance *a);
+/* For the process that waits, about twice a second. */
+void doing_tick(void *allowance);
+
+#endif
