@@ -10,6 +10,7 @@ enum {
     LEVELS = 24,
     LEFT = 52,
     EDGE = 334,
+    ACROSS = LEFT + EDGE,
     TOP = 10,
     BELOW = 44,
     TALL = 220,
@@ -111,15 +112,22 @@ static void say(const HeatMap *m, Text *t) {
 
 /* == Axes ================================================================= */
 
-static double cell_of(const HeatMap *m) {
-    return (double)EDGE / (m->columns > m->rows ? m->columns : m->rows);
-}
-
 static int longest(const char *const *name, int n) {
     size_t most = 2;
     for (int i = 0; name && i < n; i++)
         most = strlen(name[i]) > most ? strlen(name[i]) : most;
     return (int)most;
+}
+
+static double letter_of(const HeatMap *m) { return m->letter > 0 ? m->letter : 12; }
+
+/* Names of rows stand between the axis' name and the cells. */
+static double heat_left(const HeatMap *m) {
+    return fmax(LEFT, svg_left(0.6 * letter_of(m) * longest(m->row, m->rows)));
+}
+
+static double cell_of(const HeatMap *m) {
+    return (ACROSS - heat_left(m)) / (m->columns > m->rows ? m->columns : m->rows);
 }
 
 /* How many rows or columns there are from one name to the next, so that each has 'room'. */
@@ -139,47 +147,47 @@ static void draw_name(const char *const *name, int i, double x, double y, const 
 }
 
 static void draw_names(const HeatMap *m, double bottom, Text *t) {
-    double cell = cell_of(m);
-    double letter = m->letter > 0 ? m->letter : 12;
+    double cell = cell_of(m), letter = letter_of(m), left = heat_left(m);
     int across = names_apart(m, 0.6 * letter * longest(m->column, m->columns) + 3),
         down = names_apart(m, letter);
     for (int i = 0; i < m->columns; i++) {
         bool near = i && i <= m->lead && cell < 15; /* to the first */
         if (!i || (!near && i >= m->lead && (i - m->lead) % across == 0))
-            draw_name(m->column, i, LEFT + (i + 0.5) * cell, bottom + 16, "middle", t);
+            draw_name(m->column, i, left + (i + 0.5) * cell, bottom + 16, "middle", t);
     }
     int last = m->rows - 1;
     for (int i = 0; i < m->rows; i++) {
         bool end = i == last && m->lead > 0, near = m->lead > 0 && (last - i) * cell < 12;
         if (end || (i % down == 0 && !near))
-            draw_name(m->row, i, LEFT - 6, TOP + (i + 0.5) * cell + 4, "end", t);
+            draw_name(m->row, i, left - 6, TOP + (i + 0.5) * cell + 4, "end", t);
     }
-    svg_text(t, LEFT + m->columns * cell / 2, bottom + 36, "soft", "middle", 70, m->across);
-    svg_vertical(t, 12, TOP + m->rows * cell / 2, m->down);
+    svg_text(t, left + m->columns * cell / 2, bottom + 36, "soft", "middle", 70, m->across);
+    svg_vertical(t, SVG_NAME, TOP + m->rows * cell / 2, m->down);
 }
 
 static void draw_boundaries(const HeatMap *m, Text *t) {
-    double cell = cell_of(m);
+    double cell = cell_of(m), left = heat_left(m);
     for (int i = 1; m->boundary && i < m->columns; i++)
         if (m->boundary[i])
-            svg_line(t, LEFT + i * cell, TOP + (m->lower ? i - 1 : 0) * cell, LEFT + i * cell,
+            svg_line(t, left + i * cell, TOP + (m->lower ? i - 1 : 0) * cell, left + i * cell,
                      TOP + m->rows * cell, "edge");
 }
 
 double chart_heat_height(const HeatMap *m) { return TOP + m->rows * cell_of(m) + BELOW; }
 
 void chart_heat_cells(const HeatMap *m, Text *t) {
-    double cell = cell_of(m), bottom = TOP + m->rows * cell;
-    text_add(t, "<g shape-rendering=\"crispEdges\" transform=\"translate(%d %d)scale(%.5f)\">\n",
-             LEFT, TOP, cell);
+    double cell = cell_of(m), left = heat_left(m), bottom = TOP + m->rows * cell;
+    text_add(t, "<g shape-rendering=\"crispEdges\" transform=\"translate(%.1f %d)scale(%.5f)\">\n",
+             left, TOP, cell);
     for (int level = -LEVELS; level <= LEVELS; level++)
         if (level) draw_shade(m, level, t);
     text_add(t, "</g>\n");
     draw_boundaries(m, t);
-    text_add(t, "<path class=\"line\" d=\"M%d %dv%.1fh%.1f\"/>\n", LEFT, TOP, m->rows * cell,
+    text_add(t, "<path class=\"line\" d=\"M%.1f %dv%.1fh%.1f\"/>\n", left, TOP, m->rows * cell,
              m->columns * cell);
     draw_names(m, bottom, t);
-    text_add(t, "<g class=\"said\" transform=\"translate(%d %d)scale(%.5f)\">\n", LEFT, TOP, cell);
+    text_add(t, "<g class=\"said\" transform=\"translate(%.1f %d)scale(%.5f)\">\n", left, TOP,
+             cell);
     say(m, t);
     text_add(t, "</g>\n");
 }
@@ -216,49 +224,53 @@ void chart_scale(double scale, bool root, Text *t) {
 
 typedef struct AxisRange {
     double low, high;
+    double tick; /* from one mark to the next */
+    double left; /* where the picture begins, behind their texts */
 } AxisRange;
 
 static AxisRange range_of(const LineChart *c) {
-    AxisRange r = { INFINITY, -INFINITY };
+    AxisRange r = { .low = INFINITY, .high = -INFINITY };
     for (int s = 0; s < c->nseries; s++)
         for (int i = 0; i < c->count; i++) {
             double y = c->series[s][i];
             if (isfinite(y)) r.low = fmin(r.low, y), r.high = fmax(r.high, y);
         }
-    if (!(r.low <= r.high)) r = (AxisRange){ 0, 1 };
+    if (!(r.low <= r.high)) r = (AxisRange){ .high = 1 };
     if (c->zero || c->bars) r.low = fmin(r.low, 0), r.high = fmax(r.high, 0);
-    double margin = fmax(0.05 * (r.high - r.low), 1e-9 + 1e-3 * fabs(r.high));
+    if (r.low == 0 && r.high == 0) r.high = 1; /* nothing but zeros */
+    double margin = fmax(0.05 * (r.high - r.low), 1e-3 * fabs(r.high));
     if ((!c->zero && !c->bars) || r.low < 0) r.low -= margin;
     r.high += margin;
+    r.tick = svg_tick(r.high - r.low, 6, false);
+    r.left = fmax(LEFT, svg_left(svg_ticks_width(r.low, r.high, r.tick)));
     return r;
 }
 
-static double place(const LineChart *c, double i) {
-    return LEFT + (i + 0.5) * (RIGHT - LEFT) / c->count;
+static double place(const LineChart *c, AxisRange r, double i) {
+    return r.left + (i + 0.5) * (RIGHT - r.left) / c->count;
 }
 
 static double height(AxisRange r, double y) { return TOP + TALL * (r.high - y) / (r.high - r.low); }
 
 static void draw_axes(const LineChart *c, AxisRange r, Text *t) {
-    double up = svg_tick(r.high - r.low, 6, false);
     int across = (int)fmax(svg_tick(c->count, 8, false), 1);
-    double room = (double)(RIGHT - LEFT) / c->count;
+    double room = (RIGHT - r.left) / c->count;
     char text[32];
     if (c->item) across = (int)ceil((7 * longest(c->item, c->count) + 4) / room);
-    for (double y = up * ceil(r.low / up); y <= r.high; y += up) {
-        print_text(text, sizeof text, "%.4g", fabs(y) < up * 1e-6 ? 0 : y);
-        svg_line(t, LEFT, height(r, y), RIGHT, height(r, y), "line");
-        svg_text(t, LEFT - 7, height(r, y) + 4, "soft", "end", 12, text);
+    for (double y = r.tick * ceil(r.low / r.tick); y <= r.high; y += r.tick) {
+        svg_tick_text(text, y, r.tick);
+        svg_line(t, r.left, height(r, y), RIGHT, height(r, y), "line");
+        svg_text(t, r.left - 7, height(r, y) + 4, "soft", "end", 12, text);
     }
     for (int i = 0; i < c->count; i += across) {
         print_text(text, sizeof text, "%d", i);
         if (c->item) print_text(text, sizeof text, "%.31s", c->item[i]);
-        svg_line(t, place(c, i), TOP + TALL, place(c, i), TOP + TALL + 5, "flow");
-        svg_text(t, place(c, i), TOP + TALL + 19, "soft", "middle", 24, text);
+        svg_line(t, place(c, r, i), TOP + TALL, place(c, r, i), TOP + TALL + 5, "flow");
+        svg_text(t, place(c, r, i), TOP + TALL + 19, "soft", "middle", 24, text);
     }
-    svg_line(t, LEFT, TOP + TALL, RIGHT, TOP + TALL, "flow");
-    svg_text(t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, c->across);
-    svg_vertical(t, 14, TOP + TALL / 2.0, c->up);
+    svg_line(t, r.left, TOP + TALL, RIGHT, TOP + TALL, "flow");
+    svg_text(t, (r.left + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, c->across);
+    svg_vertical(t, SVG_NAME, TOP + TALL / 2.0, c->up);
 }
 
 static void say_item(const LineChart *c, int s, int i, Text *t) {
@@ -273,9 +285,9 @@ static const int series_colour[] = { 5, 0, 2, 3 };
 
 /* Series side by side, four fifths of an item's room together. */
 static void draw_bars(const LineChart *c, int s, AxisRange r, Text *t) {
-    double room = (double)(RIGHT - LEFT) / c->count, width = 0.8 * room / c->nseries;
+    double room = (RIGHT - r.left) / c->count, width = 0.8 * room / c->nseries;
     for (int i = 0; i < c->count; i++) {
-        double y = c->series[s][i], x = place(c, i) - 0.4 * room + s * width;
+        double y = c->series[s][i], x = place(c, r, i) - 0.4 * room + s * width;
         if (!isfinite(y)) continue;
         text_add(t, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                  series_colour[s % 4], x, height(r, fmax(y, 0)), fmax(0.92 * width, 0.5),
@@ -292,13 +304,13 @@ static void draw_series(const LineChart *c, int s, AxisRange r, Text *t) {
              s ? " stroke-dasharray=\"6 3\"" : "");
     for (int i = 0; i < c->count; i++)
         if (isfinite(y[i]))
-            text_add(t, "%c%.1f %.1f", i && isfinite(y[i - 1]) ? 'L' : 'M', place(c, i),
+            text_add(t, "%c%.1f %.1f", i && isfinite(y[i - 1]) ? 'L' : 'M', place(c, r, i),
                      height(r, y[i]));
     text_add(t, "\"/>\n");
     for (int i = 0; i < c->count; i++)
         if (isfinite(y[i])) {
             text_add(t, "<circle class=\"c%d\" r=\"2.6\" cx=\"%.1f\" cy=\"%.1f\">", class,
-                     place(c, i), height(r, y[i]));
+                     place(c, r, i), height(r, y[i]));
             say_item(c, s, i, t);
             text_add(t, "</circle>\n");
         }
@@ -318,7 +330,7 @@ void chart_lines(const LineChart *c, Text *t) {
     for (int s = c->nseries; s-- > 0;)
         if (c->bars) draw_bars(c, s, r, t);
         else draw_series(c, s, r, t);
-    if (r.low < 0) svg_line(t, LEFT, height(r, 0), RIGHT, height(r, 0), "flow");
+    if (r.low < 0) svg_line(t, r.left, height(r, 0), RIGHT, height(r, 0), "flow");
     draw_keys(c, t);
     text_add(t, "</svg>\n");
 }

@@ -8,6 +8,10 @@
 
 #include "site.h"
 
+const char depth_ones_note[] =
+    "All ones, by construction: every read is the sum of the embedding and of all outputs before "
+    "it, whatever the weights. There is nothing to draw.";
+
 const char depth_map_note[] =
     "A row is a read, a column a source: e the embedding, 3a the output of layer 3\xe2\x80\x99s "
     "attention, 3m of its mlp; out is the final read. A cell is the weight with which the read "
@@ -62,6 +66,13 @@ bool depth_blocks(const double *weight, int size, double tolerance, bool *to) {
     bool blocks = runs > 0 && runs < size - 1;
     if (!blocks) memset(to, 0, (size_t)size * sizeof *to);
     return blocks;
+}
+
+bool depth_all_ones(const double *weight, int size, double tolerance) {
+    for (int r = 0; r < size; r++)
+        for (int s = 0; s < size; s++)
+            if (!(fabs(weight[(int64_t)r * size + s] - (s <= r)) <= tolerance)) return false;
+    return size > 0;
 }
 
 /* == The picture ========================================================== */

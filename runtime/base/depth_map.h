@@ -34,7 +34,10 @@ void depth_names(const char *const *site, int n, char (*to)[DEPTH_NAME]);
 ** false, and all of 'to' false: it takes all alike, or no two. */
 bool depth_blocks(const double *weight, int size, double tolerance, bool *to);
 
-/* What is said of the picture below its heading. */
-extern const char depth_map_note[];
+/* Does every read take every source there is with the weight 1, as a residual stream does? */
+bool depth_all_ones(const double *weight, int size, double tolerance);
+
+/* What is said of the picture below its heading, and in its place where all weights are one. */
+extern const char depth_map_note[], depth_ones_note[];
 
 #endif

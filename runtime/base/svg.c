@@ -125,6 +125,29 @@ void svg_vertical(Text *t, double x, double y, const char *text) {
     text_add(t, "</text>\n");
 }
 
+/* Digits of usual fonts are 0.56 to 0.6 of the letter size wide. */
+double svg_width(const char *text, double letter) {
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return 0.6 * letter * n;
+}
+
+double svg_left(double ticks) { return SVG_NAME + 8 + ticks + 8; }
+
+const char *svg_tick_text(char to[32], double value, double apart) {
+    print_text(to, 32, "%.4g", fabs(value) < 1e-6 * apart ? 0 : value);
+    return to;
+}
+
+double svg_ticks_width(double low, double high, double apart) {
+    double most = 0;
+    char text[32];
+    for (double y = apart * ceil(low / apart); y <= high; y += apart)
+        most = fmax(most, svg_width(svg_tick_text(text, y, apart), 12));
+    return most;
+}
+
 double svg_key(Text *t, double x, double y, int colour, const char *text) {
     text_add(t, "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" class=\"c%d\"/>\n", x,
              y - 10, colour % SVG_COLOURS);

@@ -41,7 +41,7 @@ static void rates_are_drawn(void **state) {
     assert_int_equal(times_in(page, "r=\"7\""), 2);
     assert_non_null(strstr(page, "own, rate 0.03: 2.6000</title></circle>"));
     assert_non_null(strstr(page, "plain, rate 1000: 90.0000</title></path>"));
-    assert_int_equal(times_in(page, "</td><td>0.003</td></tr>"), 2); /* beside the specs */
+    assert_int_equal(times_in(page, "</td><td>0.003</td></tr>"), 4); /* beside losses, and specs */
     free(page);
     compare_free(&c);
 }
@@ -63,15 +63,16 @@ static void rates_are_told(void **state) {
     free(text);
     c.variant[0].lr = 0.03, c.variant[1].lr = 1e-3;
     text = comparison_written(&c, compare_text, NULL);
-    assert_int_equal(times_in(text,
-                              " plain's best rate, 0.03, is the highest of the sweep: a "
-                              "higher one may be better."),
-                     1);
-    assert_int_equal(times_in(text,
-                              " own's best rate, 0.001, is the lowest of the sweep: a lower "
-                              "one may be better."),
-                     1);
-    free(text);
+    char *page = comparison_written(&c, compare_html, NULL), *const both[] = { text, page };
+    for (int i = 0; i < 2; i++) { /* once, not in each variant's lines */
+        assert_int_equal(times_in(both[i],
+                                  "Best rate at the lower end of the sweep, so that a lower one "
+                                  "may be better: own (0.001). Best rate at the upper end of the "
+                                  "sweep, so that a higher one may be better: plain (0.03)."),
+                         1);
+        assert_int_equal(times_in(both[i], "may be better"), 2);
+    }
+    free(text), free(page);
     compare_free(&c);
 }
 

@@ -4,6 +4,7 @@
 */
 #include "test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,9 +116,78 @@ static void rows_of_a_large_map_tell_their_largest(void **state) {
     text_free(&t);
 }
 
+static void a_residual_stream_is_all_ones(void **state) {
+    (void)state;
+    double weight[SIZE * SIZE] = { 0 };
+    for (int r = 0; r < SIZE; r++)
+        for (int c = 0; c <= r; c++)
+            weight[r * SIZE + c] = 1;
+    assert_true(depth_all_ones(weight, SIZE, 1e-3));
+    weight[3 * SIZE + 1] = 0.99;
+    assert_false(depth_all_ones(weight, SIZE, 1e-3));
+    weight[3 * SIZE + 1] = 1, weight[1 * SIZE + 3] = 0.01; /* above the diagonal */
+    assert_false(depth_all_ones(weight, SIZE, 1e-3));
+    weight[1 * SIZE + 3] = NAN;
+    assert_false(depth_all_ones(weight, SIZE, 1e-3));
+}
+
+/* Ticks of all lengths stand beside the name of their axis. */
+static void names_of_axes_stand_apart(void **state) {
+    (void)state;
+    static const double size[] = { 0, 1e-9, 0.0034, 0.02, 0.5, 3, 12345, 3e7 };
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        for (int kind = 0; kind < 8; kind++) {
+            double y[] = { size[i], kind & 4 ? -size[i] : 0.2 * size[i], 0.7 * size[i] };
+            const double *series[] = { y };
+            Text t = { 0 };
+            chart_lines(&(LineChart){ .series = series,
+                                      .nseries = 1,
+                                      .count = 3,
+                                      .label = "a",
+                                      .across = "layer",
+                                      .up = "nats per token",
+                                      .zero = kind & 1,
+                                      .bars = kind & 2 },
+                        &t);
+            assert_false(t.failed);
+            page_check_labels(t.at);
+            assert_null(strstr(t.at, "nan"));
+            /* nothing but zeros is on a scale of zeros and ones, not of billionths */
+            if (size[i] == 0) assert_null(strstr(t.at, "e-10<"));
+            if (size[i] == 0) assert_null(strstr(t.at, "e-09<"));
+            text_free(&t);
+        }
+}
+
+static void names_of_rows_stand_apart(void **state) {
+    (void)state;
+    static const char *const name[] = { "e", "12mla", "119attn", "out" };
+    double value[16] = { 1 };
+    for (double letter = 0; letter < 16; letter += 14) {
+        Text t = { 0 };
+        chart_heat_map(&(HeatMap){ .value = value,
+                                   .rows = 4,
+                                   .columns = 4,
+                                   .scale = 1,
+                                   .label = "a",
+                                   .across = "source",
+                                   .down = "read by",
+                                   .row = name,
+                                   .column = name,
+                                   .letter = letter },
+                       &t);
+        assert_false(t.failed);
+        page_check_labels(t.at);
+        text_free(&t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_tell_sublayers_apart),
+        cmocka_unit_test(a_residual_stream_is_all_ones),
+        cmocka_unit_test(names_of_axes_stand_apart),
+        cmocka_unit_test(names_of_rows_stand_apart),
         cmocka_unit_test(blocks_are_what_the_final_read_takes_alike),
         cmocka_unit_test(every_cell_tells_what_it_is),
         cmocka_unit_test(names_of_a_spec_do_nothing),

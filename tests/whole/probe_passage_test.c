@@ -37,6 +37,7 @@ static void a_page_shows_the_passage(void **state) {
         json_free(&j);
         char *page = folder_read(&folder, "page.html", NULL);
         page_check_tags(page);
+        page_check_labels(page);
         assert_int_equal(page_count(page, "<span class=\"t"), CONTEXT);
         assert_non_null(strstr(page, ">&lt;</span>"));
         assert_null(strchr(page, '\033'));
@@ -51,6 +52,7 @@ static void a_page_shows_the_passage(void **state) {
                      name, name, name);
         page = folder_read(&folder, "page.html", NULL);
         page_check_tags(page);
+        page_check_labels(page);
         assert_int_equal(page_count(page, "<span class=\"t"), 2 * CONTEXT);
         free(page);
     }

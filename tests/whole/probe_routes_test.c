@@ -285,6 +285,7 @@ static void what_was_not_measured_is_no_number(void **state) {
                  "./gated probe --weights gated.st --before gated.st --data text -o page.html");
     char *page = folder_read(&folder, "page.html", NULL);
     page_check_tags(page);
+    page_check_labels(page);
     assert_null(strstr(page, "nan"));
     assert_int_equal(page_count(page,
                                 "</th><td>\xe2\x80\x93</td><td>\xe2\x80\x93</td><td>\xe2\x80\x93</"

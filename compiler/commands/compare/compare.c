@@ -187,6 +187,7 @@ static void ask(const CompareOptions *o, Comparison *c) {
     c->steps = (int)o->steps;
     c->seeds = o->seeds ? o->seeds : c->text ? 1 : 0;
     c->seed = o->seeds ? o->seed : &one;
+    c->columns = isatty(STDOUT_FILENO) ? console_columns(STDOUT_FILENO) : 0;
 }
 
 static int run_programs(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
@@ -236,6 +237,7 @@ int command_compare(const Options *given, Allowance *a, Error *e) {
                    o.keep ? "the same command goes on where it was"
                           : "nothing of it is kept, as with '--keep DIR' it would be");
     if (!status) status = run_programs(&o, &c, a, e);
+    compare_look_back(&c);
     allowance_spec(a, "strata compare");
     step_note(allowance_step(a), 0, "what is shown of it");
     if (!status && o.output) doing(a, "writing %s", o.output), status = write_page(&o, &c, e);

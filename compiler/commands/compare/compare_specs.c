@@ -110,9 +110,6 @@ static int plan_one(const SpecWord *s, const ReportOptions *asked, bool *used, V
         used[i] |= found[i];
     const Model *m = v->report->model;
     const SpecChoices own = { s->choice, s->choices, found + all->n };
-    for (int i = 0, n = 0; i < s->choices && n < (int)sizeof v->chosen; i++)
-        n += print_text(v->chosen + n, sizeof v->chosen - (size_t)n, "%s%s", i ? ", " : "",
-                        s->choice[i]);
     return spec_options_unused(&own, &m, 1, e);
 }
 

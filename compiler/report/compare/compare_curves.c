@@ -14,7 +14,6 @@
 
 enum {
     WIDTH = 480,
-    LEFT = 64,
     RIGHT = 458,
     TOP = 12,
     TALL = 300,
@@ -34,6 +33,7 @@ typedef struct Plot {
     double low, high; /* of it */
     double top[COMPARE_MOST], bottom[COMPARE_MOST]; /* the most and least of each variant */
     double most;                                    /* at the right */
+    double left, tick;                              /* of the plot; between losses */
     bool time;                                      /* seconds to the right; else tokens */
     Text *t;
 } Plot;
@@ -42,7 +42,7 @@ static double tokens_of(const Variant *v) {
     return (double)v->report->model->train.batch * (double)v->report->model->context;
 }
 
-static double place(const Plot *p, double at) { return LEFT + (RIGHT - LEFT) * at / p->most; }
+static double place(const Plot *p, double at) { return p->left + (RIGHT - p->left) * at / p->most; }
 static double height(const Plot *p, double loss) {
     return TOP + TALL * (p->high - loss) / (p->high - p->low);
 }
@@ -110,7 +110,7 @@ static void scale_values(Plot *p, const Values *v) {
     p->low = p->difference ? end_of(v, 1 - SHOWN, least, most - least) : least;
     if (p->series == SERIES_ROUTED) p->low = 0, p->high = most;
     if (p->difference) p->low = fmin(p->low, 0), p->high = fmax(p->high, 0);
-    double margin = fmax(0.04 * (p->high - p->low), 1e-6);
+    double margin = p->high > p->low ? 0.04 * (p->high - p->low) : 0.01; /* nats, or a share */
     p->low -= margin, p->high += margin;
 }
 
@@ -125,17 +125,19 @@ static void scale(Plot *p) {
     }
     if (v.n) scale_values(p, &v);
     free(v.at);
+    p->tick = svg_tick(p->high - p->low, 6, false);
+    p->left = svg_left(svg_ticks_width(p->low, p->high, p->tick));
 }
 
 /* == The picture ========================================================== */
 
 static void draw_axes(const Plot *p) {
-    double tick = svg_tick(p->high - p->low, 6, false), across = svg_tick(p->most, 5, false);
+    double across = svg_tick(p->most, 5, false);
     char text[32];
-    for (double y = tick * ceil(p->low / tick); y <= p->high; y += tick) {
-        print_text(text, sizeof text, "%.4g", fabs(y) < 1e-6 * tick ? 0 : y);
-        svg_line(p->t, LEFT, height(p, y), RIGHT, height(p, y), "line");
-        svg_text(p->t, LEFT - 8, height(p, y) + 4, "soft", "end", 12, text);
+    for (double y = p->tick * ceil(p->low / p->tick); y <= p->high; y += p->tick) {
+        svg_tick_text(text, y, p->tick);
+        svg_line(p->t, p->left, height(p, y), RIGHT, height(p, y), "line");
+        svg_text(p->t, p->left - 8, height(p, y) + 4, "soft", "end", 12, text);
     }
     for (double x = 0; x <= p->most; x += across) {
         if (p->time) print_text(text, sizeof text, "%.4g", x);
@@ -143,22 +145,28 @@ static void draw_axes(const Plot *p) {
         svg_line(p->t, place(p, x), TOP + TALL, place(p, x), TOP + TALL + 5, "flow");
         svg_text(p->t, place(p, x), TOP + TALL + 19, "soft", "middle", 12, text);
     }
-    svg_line(p->t, LEFT, TOP + TALL, RIGHT, TOP + TALL, "flow");
-    svg_text(p->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60,
+    svg_line(p->t, p->left, TOP + TALL, RIGHT, TOP + TALL, "flow");
+    svg_text(p->t, (p->left + RIGHT) / 2, TOP + TALL + 38, "soft", "middle", 60,
              p->time ? "seconds of training" : "tokens");
-    svg_vertical(p->t, 14, TOP + TALL / 2.0,
+    svg_vertical(p->t, SVG_NAME, TOP + TALL / 2.0,
                  p->series == SERIES_ROUTED ? "share of the tokens"
                      : p->difference        ? "difference, nats per token"
                                             : "loss, nats per token");
 }
 
+/* Parts of a run that a line joins: the last evaluation is another measure than those before. */
+static int drawn(const Plot *p, int i) {
+    int bins = p->band[i].bins;
+    return p->difference && bins > 1 ? bins - 1 : bins;
+}
+
 static void draw_band(const Plot *p, int i) {
     const Band *b = &p->band[i];
     text_add(p->t, "<path class=\"c%d\" fill-opacity=\".18\" d=\"", i % SVG_COLOURS);
-    for (int k = 0; k < b->bins; k++)
+    for (int k = 0; k < drawn(p, i); k++)
         text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)),
                  height(p, b->high[k]));
-    for (int k = b->bins - 1; k >= 0; k--)
+    for (int k = drawn(p, i) - 1; k >= 0; k--)
         text_add(p->t, "L%.1f %.1f", place(p, bin_at(p, i, k)), height(p, b->low[k]));
     text_add(p->t, "z\"/>\n");
 }
@@ -169,7 +177,7 @@ static void draw_line(const Plot *p, int i) {
              "<path fill=\"none\" style=\"stroke:var(--c%d);stroke-width:1.8\" "
              "stroke-dasharray=\"%s\" d=\"",
              i % SVG_COLOURS, page_dash(i));
-    for (int k = 0; k < b->bins; k++)
+    for (int k = 0; k < drawn(p, i); k++)
         text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)),
                  height(p, b->mean[k]));
     text_add(p->t, "\"/>\n");
@@ -180,18 +188,43 @@ static void draw_dot(const Plot *p, int i, double x, double loss) {
              place(p, x), height(p, loss));
 }
 
-/* All seeds evaluate at the same steps; the last is drawn, and some before. */
+/* Of evaluation k, over seeds. */
+static double evaluated(const Plot *p, int i, int k) {
+    const Variant *v = &p->c->variant[i];
+    double sum = 0;
+    for (int s = 0; s < p->c->seeds; s++)
+        sum += v->run[s].value[k < v->run[s].evaluations ? k : v->run[s].evaluations - 1];
+    return sum / p->c->seeds;
+}
+
+/* The last evaluation is of all of the text, those before it of windows: another measure. */
+static void draw_whole(const Plot *p, int i, double x, double loss) {
+    text_add(
+        p->t,
+        "<path class=\"whole\" style=\"stroke:var(--c%d)\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n",
+        i % SVG_COLOURS, place(p, x), height(p, loss) - 5);
+}
+
+/* With a bar from the lowest seed to the highest. */
+static void draw_whole_difference(const Plot *p, int i) {
+    const Band *b = &p->band[i];
+    int k = b->bins - 1;
+    if (k < 0) return;
+    double at = bin_at(p, i, k), x = place(p, at);
+    text_add(p->t, "<path style=\"stroke:var(--c%d);stroke-width:1.4\" d=\"M%.1f %.1fV%.1f\"/>\n",
+             i % SVG_COLOURS, x, height(p, b->low[k]), height(p, b->high[k]));
+    draw_whole(p, i, at, b->mean[k]);
+}
+
+/* All seeds evaluate at the same steps; some of those of windows are drawn, and the last. */
 static void draw_evaluations(const Plot *p, int i) {
     const Variant *v = &p->c->variant[i];
     double first = compare_trained(p->c, v).first.mean;
     int last = v->run->evaluations - 1, every = last / DOTS + 1;
     if (isfinite(first)) draw_dot(p, i, 0, first);
-    for (int k = last % every; k <= last; k += every) {
-        double sum = 0;
-        for (int s = 0; s < p->c->seeds; s++)
-            sum += v->run[s].value[k < v->run[s].evaluations ? k : v->run[s].evaluations - 1];
-        draw_dot(p, i, step_at(p, i, v->run->step[k]), sum / p->c->seeds);
-    }
+    for (int k = last % every; k < last; k += every)
+        draw_dot(p, i, step_at(p, i, v->run->step[k]), evaluated(p, i, k));
+    if (last >= 0) draw_whole(p, i, step_at(p, i, v->run->step[last]), evaluated(p, i, last));
 }
 
 /* A tip at the edge where a variant's values leave the picture. */
@@ -208,23 +241,23 @@ static void draw_tips(const Plot *p, int i) {
     }
 }
 
-/* "above the picture: plain up to 8.12", or "above the picture: all, up to 8.12" */
+/* "cut off above 2.7: plain up to 8.12", or "...: all go there, up to 8.12" */
 static void add_off(const Plot *p) {
-    const char *between = "<span>above the picture: ";
-    int drawn = p->difference ? p->c->n - 1 : p->c->n, off = 0;
+    int lines = p->difference ? p->c->n - 1 : p->c->n, off = 0, done = 0;
     double most = 0;
     for (int i = 0; i < p->c->n; i++)
         if (p->top[i] > p->high) off++, most = fmax(most, p->top[i]);
-    bool all = off == drawn && off > 2;
-    if (all) text_add(p->t, "%sall, up to %.3g", between, most);
+    if (!off) return;
+    text_add(p->t, "<span>cut off above %.3g: ", p->high);
+    bool all = off == lines && off > 2;
+    if (all) text_add(p->t, "all go there, up to %.3g", most);
     for (int i = 0; !all && i < p->c->n; i++) {
         if (!(p->top[i] > p->high)) continue;
-        text_add(p->t, "%s", between);
+        text_add(p->t, "%s", done++ ? ", " : "");
         svg_escaped(p->t, p->c->variant[i].label);
         text_add(p->t, " up to %.3g", p->top[i]);
-        between = ", ";
     }
-    if (off) text_add(p->t, "</span>");
+    text_add(p->t, "</span>");
 }
 
 /* The plot's own, of all on the page. */
@@ -234,14 +267,15 @@ static int clip_of(const Plot *p) {
 
 static void draw_curves(const Plot *p) {
     text_add(p->t,
-             "<clipPath id=\"clip%d\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>"
+             "<clipPath id=\"clip%d\"><rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>"
              "</clipPath>\n<g clip-path=\"url(#clip%d)\">\n",
-             clip_of(p), LEFT, TOP, RIGHT + 6 - LEFT, TALL, clip_of(p));
+             clip_of(p), p->left, TOP, RIGHT + 6 - p->left, TALL, clip_of(p));
     for (int i = 0; i < p->c->n; i++)
         if (p->band[i].bins) draw_band(p, i);
     for (int i = 0; i < p->c->n; i++) {
         if (p->band[i].bins) draw_line(p, i);
-        if (p->series == SERIES_LOSS && !p->difference) draw_evaluations(p, i);
+        if (p->difference) draw_whole_difference(p, i);
+        else if (p->series == SERIES_LOSS) draw_evaluations(p, i);
     }
     text_add(p->t, "</g>\n");
     for (int i = 0; i < p->c->n; i++)
@@ -256,7 +290,7 @@ static void add_plot(Plot *p, const char *title) {
     text_add(p->t, "</figcaption>\n");
     svg_begin(p->t, title, WIDTH, HEIGHT);
     draw_axes(p);
-    if (p->difference) svg_line(p->t, LEFT, height(p, 0), RIGHT, height(p, 0), "flow");
+    if (p->difference) svg_line(p->t, p->left, height(p, 0), RIGHT, height(p, 0), "flow");
     draw_curves(p);
     text_add(p->t, "</svg></figure>\n");
 }
@@ -271,7 +305,7 @@ static bool open_differences(Plot *p) {
         double *all = calloc(3 * (size_t)n + 1, sizeof *all);
         if (!all) return false;
         p->band[i] = (Band){ all, all + n, all + 2 * n, NULL, n };
-        for (int k = 0; k < n; k++) {
+        for (int k = 0; k < n; k++) { /* the last stays behind the band */
             Band *b = &p->band[i];
             b->low[k] = INFINITY, b->high[k] = -INFINITY;
             for (int s = 0; s < p->c->seeds; s++) {
@@ -300,7 +334,7 @@ static void close_bands(Plot *p) {
 static void add_difference(const Comparison *c, Text *t) {
     Plot p = { .c = c, .t = t, .difference = true };
     Text title = { 0 };
-    text_add(&title, "Validation loss less %s's", c->variant->label);
+    text_add(&title, "Validation loss: difference to %s", c->variant->label);
     if (title.failed || !open_differences(&p)) t->failed = true;
     else add_plot(&p, title.at);
     close_bands(&p);

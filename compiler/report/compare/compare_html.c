@@ -10,8 +10,11 @@
 
 /* Beside the style of all pages (page.h). */
 static const char style[] =
-    "p{overflow-wrap:normal}.verdict p{font-size:1.05em;margin:.7em 0;overflow-wrap:anywhere}"
-    ".verdict span,.noise{color:var(--soft)}"
+    "p{overflow-wrap:normal}.first{font-size:1.15em;margin:.7em 0}"
+    ".verdict p{margin:.6em 0;overflow-wrap:anywhere}"
+    ".verdict span,.noise{color:var(--soft)}.scatter{max-width:760px}"
+    "[aria-label=Measured] td "
+    "small{display:block;min-width:0}.whole{fill:var(--page);stroke-width:1.8}"
     ".warning{border-left:4px solid var(--c1);background:var(--box);padding:.4em .8em}"
 
     "thead th{overflow-wrap:break-word;min-width:6em}"
@@ -19,11 +22,15 @@ static const char style[] =
     "th[scope=rowgroup]{text-align:left;padding-top:14px}"
     "td small{display:inline-block;min-width:5.5em}"
     ".figures{grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr))}"
-    ".wide{display:grid;gap:24px;align-items:end;grid-template-columns:repeat(auto-fit,minmax(min("
+    ".wide{display:grid;gap:24px;align-items:start;grid-template-columns:repeat(auto-fit,minmax("
+    "min("
     "100%,430px),1fr))"
     "}"
-    ".trio{display:grid;gap:12px 24px;align-items:end;"
+    ".trio{display:grid;gap:12px 24px;align-items:start;"
     "grid-template-columns:repeat(auto-fill,minmax(min(100%,280px),1fr))}"
+    /* titles of a row stand at one height, and so do pictures: they share its two lines */
+    ".wide figure,.trio figure,.figures figure{display:grid;grid-row:span 2;grid-template-rows:"
+    "subgrid;row-gap:0;align-content:start}"
     ".trio figure{max-width:440px}.trio .soft{font-size:14px}"
     ".figures figure{max-width:480px}.wide figure{max-width:560px}"
     ".keys{list-style:none;padding:0;margin:.6em 0;display:flex;flex-wrap:wrap;gap:4px 20px}"
@@ -52,8 +59,9 @@ static const char style[] =
 
 /* == Head and verdict ===================================================== */
 
-/* Variants first, the baseline last: "b, c against a". */
+/* Variants first, the baseline last: "model: b, c against a". */
 static void add_names(const Comparison *c, Text *t) {
+    if (*c->shared) svg_escaped(t, c->shared), text_add(t, ": ");
     for (int i = 1; i < c->n; i++) {
         text_add(t, i > 1 ? ", " : "");
         svg_escaped(t, c->variant[i].label);
@@ -62,27 +70,30 @@ static void add_names(const Comparison *c, Text *t) {
     svg_escaped(t, c->variant->label);
 }
 
-/* The answer, then what else there is to know. */
-static void add_verdict(const Comparison *c, Text *t) {
-    char warning[160];
-    text_add(t, "<div class=\"verdict\">\n");
-    for (int i = 1; i < c->n; i++) {
-        Text first = { 0 }, rest = { 0 };
-        compare_answer(c, &c->variant[i], &first, &rest);
-        if (first.failed || rest.failed) t->failed = true;
-        text_add(t, "<p><strong>");
-        svg_escaped(t, first.at ? first.at : "");
-        text_add(t, "</strong> <span>");
-        svg_escaped(t, rest.at ? rest.at : "");
-        text_add(t, "</span></p>\n");
-        text_free(&first), text_free(&rest);
+/* A paragraph that 'add' writes; nothing where it is empty. */
+static void add_paragraph(const Comparison *c, void (*add)(const Comparison *, Text *),
+                          const char *class, Text *t) {
+    Text words = { 0 };
+    add(c, &words);
+    if (words.failed) t->failed = true;
+    if (words.length) {
+        text_add(t, "<p class=\"%s\">", class);
+        svg_escaped(t, words.at);
+        text_add(t, "</p>\n");
     }
-    compare_load_warning(c, warning);
-    if (*warning) text_add(t, "<p class=\"warning\">%s.</p>\n", warning);
-    text_add(t, "</div>\n");
+    text_free(&words);
 }
 
-/* == Numbers ============================================================== */
+/* The answer, and how far it is one. */
+static void add_answer(const Comparison *c, Text *t) {
+    char warning[160];
+    add_paragraph(c, compare_ranking, "first", t);
+    add_paragraph(c, compare_intervals_note, "note", t);
+    compare_load_warning(c, warning);
+    if (*warning) text_add(t, "<p class=\"warning\">%s.</p>\n", warning);
+}
+
+/* == Counts =============================================================== */
 
 /* A name that may be broken after its "_". */
 static void add_breakable(Text *t, const char *name) {
@@ -116,9 +127,7 @@ static void add_metric(const Comparison *c, const Metric *m, Text *t) {
         const Variant *v = &c->variant[i];
         text_add(t, "<td>%s", compare_number(number, m->unit, compare_told(c, m, v)));
         compare_told_difference(difference, c, m, v);
-        if (*difference == '~')
-            text_add(t, " <small title=\"no difference detected\">\xe2\x89\x88</small>");
-        else if (i) text_add(t, " <small>%s</small>", difference);
+        if (i) text_add(t, " <small>%s</small>", difference);
         text_add(t, "</td>");
     }
     text_add(t, "</tr>\n");
@@ -131,14 +140,13 @@ static void add_numbers(const Comparison *c, Text *t) {
         "Per token at full context; a multiply-add is two operations. Bytes are those of all "
         "operands and results of every kernel. "
         "Compile time is processor time, without linking; code size is the machine code of "
-        "the model's object.%s %s",
-        c->rounds || c->text ? " \xe2\x89\x88: no difference was detected." : "",
+        "the model's object. %s",
         compare_routes_note(c));
-    page_heading(t, "Numbers", note);
-    page_table(t, "Numbers");
+    page_heading(t, "Counted", note);
+    page_table(t, "Counted");
     add_heads(c, t);
     for (int i = 0; i < compare_nmetric; i++)
-        add_metric(c, &compare_metrics[i], t);
+        if (!compare_metrics[i].measured) add_metric(c, &compare_metrics[i], t);
     page_table_end(t);
 }
 
@@ -148,7 +156,9 @@ void compare_html(const Comparison *c, Text *t) {
     page_body(t, style);
     add_names(c, t);
     text_add(t, "</h1>\n");
-    add_verdict(c, t);
+    add_answer(c, t);
+    page_scatter(c, t);
+    page_measured(c, t);
     add_numbers(c, t);
     page_training(c, t);
     page_mixing(c, t);

@@ -51,6 +51,12 @@ static void add_estimate(Text *t, const char *key, const Estimate *e) {
     text_add(t, ", \"detected\": %s}", stats_covers_zero(e) ? "false" : "true");
 }
 
+/* By itself a difference may be 'detected' that is none among several comparisons. */
+static void add_corrected(const Comparison *c, const Variant *v, Family f, Text *t) {
+    add_number(t, "corrected_chance", compare_corrected(c, v, f));
+    text_add(t, ", \"detected_of_all\": %s, ", compare_detected(c, v, f) ? "true" : "false");
+}
+
 /* A row a read. */
 static void add_matrix(Text *t, const char *key, const Mixing *x) {
     text_add(t, "\"%s\": [", key);
@@ -73,6 +79,7 @@ static void add_timing(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, ", ");
     add_estimate(t, "slower", &v->timing.slower);
     text_add(t, ", ");
+    add_corrected(c, v, FAMILY_TIME, t);
     add_number(t, "peak_gflops", 1e-9 * v->timing.peak), text_add(t, ", ");
     add_number(t, "bandwidth_gbytes_per_second", 1e-9 * v->timing.bandwidth);
     text_add(t, "}");
@@ -111,6 +118,7 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     add_estimate(t, "validation_loss", &x.end), text_add(t, ", ");
     add_estimate(t, "best_validation_loss", &x.end), text_add(t, ", "); /* its former name */
     add_estimate(t, "difference", &x.difference), text_add(t, ", ");
+    add_corrected(c, v, FAMILY_LOSS, t);
     add_number(t, "seeds_that_would_show_it", x.needed ? x.needed : NAN), text_add(t, ", ");
     add_number(t, "difference_that_seeds_can_show", x.shown), text_add(t, ", ");
     add_sweep(c, v, t);
@@ -191,6 +199,7 @@ static void add_circumstances(const Comparison *c, Text *t) {
     add_string(t, "processor", made->processor);
     text_add(t, ", \"processors\": %d, \"threads\": %d, ", made->processors, c->threads);
     add_number(t, "load", made->processors ? made->load : NAN), text_add(t, ", ");
+    add_number(t, "load_after", made->processors ? made->after : NAN), text_add(t, ", ");
     add_number(t, "validation_share", c->val_share), text_add(t, ", \"files\": [");
     for (int i = 0; i < made->files; i++) {
         text_add(t, i ? ",\n  {" : "\n  {");
@@ -204,9 +213,10 @@ static void add_circumstances(const Comparison *c, Text *t) {
 }
 
 void compare_json(const Comparison *c, Text *t) {
-    Text verdict = { 0 };
+    Text verdict = { 0 }, ranking = { 0 };
+    compare_ranking(c, &ranking);
     compare_verdict(c, &verdict);
-    if (verdict.failed) t->failed = true;
+    if (verdict.failed || ranking.failed) t->failed = true;
     if (verdict.length) verdict.at[verdict.length - 1] = 0; /* its last line end */
     text_add(t, "{");
     add_string(t, "strata", STRATA_VERSION);
@@ -217,6 +227,7 @@ void compare_json(const Comparison *c, Text *t) {
     text_add(t, ",\n ");
     add_circumstances(c, t);
     text_add(t, ",\n ");
+    add_string(t, "ranking", ranking.at ? ranking.at : ""), text_add(t, ",\n ");
     add_string(t, "verdict", verdict.at ? verdict.at : "");
     text_add(t, ",\n \"variants\": [\n");
     for (int i = 0; i < c->n; i++) {
@@ -226,5 +237,5 @@ void compare_json(const Comparison *c, Text *t) {
     text_add(t, "],\n");
     add_roles(c, t);
     text_add(t, "}\n");
-    text_free(&verdict);
+    text_free(&verdict), text_free(&ranking);
 }

@@ -9,6 +9,7 @@
 #include "hash.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -50,14 +51,25 @@ static void add_files(Circumstances *made, const DataWords *words, bool validati
     data_files_free(&f);
 }
 
+static int usable(void) {
+    cpu_set_t set;
+    if (!sched_getaffinity(0, sizeof set, &set)) return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void compare_look_back(Comparison *c) {
+    if (getloadavg(&c->made.after, 1) != 1) c->made.after = NAN;
+}
+
 void compare_look_around(Comparison *c, const DataWords *data, const DataWords *val) {
     Circumstances *made = &c->made;
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(made->date, sizeof made->date, "%Y-%m-%d %H:%M UTC", &utc);
     processor_name(made->processor, sizeof made->processor);
-    made->processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    made->processors = usable();
     if (getloadavg(&made->load, 1) != 1) made->load = NAN;
+    made->after = NAN;
     made->file = calloc(FILES_SHOWN, sizeof *made->file);
     if (!made->file) return;
     add_files(made, data, false);

@@ -36,11 +36,14 @@ static void add_machine(const Comparison *c, Text *t) {
     add_fact(t, "machine", words);
     if (!c->rounds && !c->text) return;
     if (c->threads) print_text(words, sizeof words, "%d", c->threads);
-    else print_text(words, sizeof words, "as many as processors");
+    else print_text(words, sizeof words, "%d, one for each processor", made->processors);
     add_fact(t, "threads", words);
     *words = 0;
     if (made->processors && isfinite(made->load))
         print_text(words, sizeof words, "%.2g before it began", made->load);
+    if (*words && isfinite(made->after))
+        print_text(words + strlen(words), sizeof words - strlen(words),
+                   ", %.2g at the end, its own threads counted", made->after);
     add_fact(t, "load", words);
 }
 

@@ -13,7 +13,7 @@
 
 enum {
     WIDTH = 440,
-    LEFT = 84,
+    LEFT = 96,
     RIGHT = 428,
     TOP = 22,
     TALL = 220,
@@ -73,7 +73,7 @@ static void draw_axes(const VariantPanel *a) {
     svg_text(a->t, backward + 4, TOP - 8, "soft", "start", 20, "backward");
     svg_text(a->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 35, "soft", "middle", 60,
              "steps of the program");
-    svg_vertical(a->t, 12, TOP + TALL / 2.0, "bytes per token");
+    svg_vertical(a->t, SVG_NAME, TOP + TALL / 2.0, "bytes per token");
 }
 
 static void add_figure(const Comparison *c, int variant, double most, Text *t) {

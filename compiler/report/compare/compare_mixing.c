@@ -94,6 +94,10 @@ static void add_maps(const Comparison *c, const Variant *v, const Map *m, double
         return;
     }
     bool fixed = mixing_kind(m->initial, m->random) == MIXING_FIXED;
+    if (fixed && depth_all_ones(m->initial->mean, m->initial->size, ALIKE)) {
+        text_add(t, "<p>%s</p>\n", depth_ones_note);
+        return;
+    }
     add_figure(m, m->initial->mean, fixed ? "fixed, at any weights" : "at initial weights", scale,
                t);
     if (fixed) return;

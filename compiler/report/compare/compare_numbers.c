@@ -43,52 +43,56 @@ METRIC(match_seconds, c->text ? compare_trained(c, v).seconds.mean : NAN)
 #undef METRIC
 
 const Metric compare_metrics[] = {
-    { "parameters", "parameters", UNIT_COUNT, SAMPLED_NOT, parameters },
-    { "flops_per_token_forward", "FLOPs per token, forward", UNIT_COUNT, SAMPLED_NOT,
-      flops_forward },
-    { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, SAMPLED_NOT,
-      flops_training },
-    { "row_arithmetic_per_token_training", "row kernels as FLOPs, training", UNIT_COUNT,
-      SAMPLED_NOT, row_arithmetic },
-    { "predicted_step_seconds", "training step, predicted", UNIT_SECONDS, SAMPLED_NOT,
-      predicted_seconds },
-    { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, SAMPLED_NOT,
-      bytes_forward },
-    { "bytes_per_token_training", "bytes moved per token, training", UNIT_BYTES, SAMPLED_NOT,
-      bytes_training },
-    { "memory_per_token", "memory per token, training", UNIT_BYTES, SAMPLED_NOT, memory_per_token },
-    { "memory_constant", "memory, constant", UNIT_BYTES, SAMPLED_NOT, memory_constant },
-    { "state_per_token", "state per token, generating", UNIT_BYTES, SAMPLED_NOT, state_per_token },
-    { "sources_average", "sources per depth read", UNIT_COUNT, SAMPLED_NOT, sources },
-    { "kernels", "kernels", UNIT_COUNT, SAMPLED_NOT, kernels },
-    { "calls", "calls per training step", UNIT_COUNT, SAMPLED_NOT, calls },
-    { "code_bytes", "code size", UNIT_BYTES, SAMPLED_NOT, code_bytes },
-    { "compile_seconds", "compile time", UNIT_SECONDS, SAMPLED_NOT, compile_seconds },
-    { "step_seconds", "training step", UNIT_SECONDS, SAMPLED_TIME, step_seconds },
-    { "tokens_per_second", "tokens per second, training", UNIT_COUNT, SAMPLED_TIME,
-      tokens_per_second },
-    { "memory_peak", "peak memory, measured", UNIT_BYTES, SAMPLED_NOT, memory_peak },
-    { "swept_rate", "learning rate, best of the sweep", UNIT_RATE, SAMPLED_SPREAD, swept_rate },
-    { "validation_loss_before", "validation loss before training", UNIT_LOSS, SAMPLED_NOT,
-      first_loss },
-    { "best_validation_loss", "validation loss at the end", UNIT_LOSS, SAMPLED_LOSS, end_loss },
+    { "best_validation_loss", "validation loss at the end", UNIT_LOSS, SAMPLED_LOSS, end_loss,
+      true },
     { "best_validation_loss_deviation", "its deviation over seeds", UNIT_LOSS, SAMPLED_SPREAD,
-      end_deviation },
+      end_deviation, true },
+    { "validation_loss_before", "validation loss before training", UNIT_LOSS, SAMPLED_NOT,
+      first_loss, true },
     { "seconds_to_match", "time to the baseline's lowest", UNIT_SECONDS, SAMPLED_LOSS,
-      match_seconds },
+      match_seconds, true },
+    { "swept_rate", "learning rate, best of the sweep", UNIT_RATE, SAMPLED_SPREAD, swept_rate,
+      true },
+    { "step_seconds", "training step", UNIT_SECONDS, SAMPLED_TIME, step_seconds, true },
+    { "tokens_per_second", "tokens per second, training", UNIT_COUNT, SAMPLED_TIME,
+      tokens_per_second, true },
+    { "memory_peak", "peak memory", UNIT_BYTES, SAMPLED_NOT, memory_peak, true },
+    { "parameters", "parameters", UNIT_COUNT, SAMPLED_NOT, parameters, false },
+    { "flops_per_token_forward", "FLOPs per token, forward", UNIT_COUNT, SAMPLED_NOT, flops_forward,
+      false },
+    { "flops_per_token_training", "FLOPs per token, training", UNIT_COUNT, SAMPLED_NOT,
+      flops_training, false },
+    { "row_arithmetic_per_token_training", "row kernels as FLOPs, training", UNIT_COUNT,
+      SAMPLED_NOT, row_arithmetic, false },
+    { "predicted_step_seconds", "training step, predicted", UNIT_SECONDS, SAMPLED_NOT,
+      predicted_seconds, false },
+    { "bytes_per_token_forward", "bytes moved per token, forward", UNIT_BYTES, SAMPLED_NOT,
+      bytes_forward, false },
+    { "bytes_per_token_training", "bytes moved per token, training", UNIT_BYTES, SAMPLED_NOT,
+      bytes_training, false },
+    { "memory_per_token", "memory per token, training", UNIT_BYTES, SAMPLED_NOT, memory_per_token,
+      false },
+    { "memory_constant", "memory, constant", UNIT_BYTES, SAMPLED_NOT, memory_constant, false },
+    { "state_per_token", "state per token, generating", UNIT_BYTES, SAMPLED_NOT, state_per_token,
+      false },
+    { "sources_average", "sources per depth read", UNIT_COUNT, SAMPLED_NOT, sources, false },
+    { "kernels", "kernels", UNIT_COUNT, SAMPLED_NOT, kernels, false },
+    { "calls", "calls per training step", UNIT_COUNT, SAMPLED_NOT, calls, false },
+    { "code_bytes", "code size", UNIT_BYTES, SAMPLED_NOT, code_bytes, false },
+    { "compile_seconds", "compile time", UNIT_SECONDS, SAMPLED_NOT, compile_seconds, false },
 };
 const int compare_nmetric = sizeof compare_metrics / sizeof *compare_metrics;
 
 /* == What is told ========================================================= */
 
 static bool differs(const Comparison *c, const Variant *v, Sampled by) {
-    if (by == SAMPLED_TIME) return !stats_covers_zero(&v->timing.slower);
+    if (by == SAMPLED_TIME) return compare_detected(c, v, FAMILY_TIME);
     return by == SAMPLED_NOT || compare_loss_differs(c, v);
 }
 
 double compare_told(const Comparison *c, const Metric *m, const Variant *v) {
     bool until = m->value == match_seconds && c->text;
-    return until && !compare_loss_differs(c, v) ? NAN : m->value(c, v);
+    return until && !compare_loss_differs(c, c->variant) ? NAN : m->value(c, v);
 }
 
 char *compare_told_difference(char to[32], const Comparison *c, const Metric *m, const Variant *v) {
@@ -134,14 +138,19 @@ static void add_speed(const Comparison *c, const Variant *v, Text *t) {
         text_add(t, " (one round tells nothing); ");
         return;
     }
-    bool close = fmax(fabs(e->low), fabs(e->high)) <= AS_FAST;
-    if (!stats_covers_zero(e))
+    bool close = fmax(fabs(e->low), fabs(e->high)) <= AS_FAST,
+         told = compare_detected(c, v, FAMILY_TIME);
+    if (told)
         text_add(t, "a step takes %.*f %% %s", fabs(e->mean) < 0.0995, 100 * fabs(e->mean),
                  e->mean > 0 ? "longer" : "less time");
-    else text_add(t, close ? "as fast per step" : "time per step not distinguishable");
-    text_add(t, stats_covers_zero(e) ? " (could be " : " (");
+    else
+        text_add(t,
+                 close && stats_covers_zero(e) ? "as fast per step"
+                                               : "time per step not distinguishable");
+    text_add(t, told ? " (" : " (could be ");
     add_percent(t, e->low), text_add(t, " to "), add_percent(t, e->high);
-    text_add(t, " with %d rounds); ", c->rounds);
+    text_add(t, " with %d rounds%s); ", c->rounds,
+             told || stats_covers_zero(e) ? "" : ": too little among several comparisons");
 }
 
 static void add_rest(const Comparison *c, const Variant *v, Text *t) {
@@ -157,7 +166,6 @@ static void add_rest(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, ".");
     if (!c->text) return;
     compare_seeds_words(c, v, t);
-    compare_swept_words(c, v, t);
     compare_routed_words(c, v, t);
 }
 

@@ -22,8 +22,12 @@ void page_code(const Comparison *c, Text *t);
 /* compare_made_page.c: how to make it again, what it was made of, and all numbers for programs. */
 void page_made(const Comparison *c, Text *t);
 
-/* Nothing where nothing was measured or trained: compare_roofline.c, compare_curves.c, and with a
-** table compare_training_page.c */
+/* compare_measured.c: the first table, and each variant in words */
+void page_measured(const Comparison *c, Text *t);
+
+/* Nothing where nothing was measured or trained: compare_scatter.c, compare_roofline.c,
+** compare_curves.c with its heading of compare_training_page.c */
+void page_scatter(const Comparison *c, Text *t);
 void page_roofline(const Comparison *c, Text *t);
 void page_curves(const Comparison *c, Text *t);
 /* compare_sweep.c: a figure; nothing without a sweep */

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 480, LEFT = 62, RIGHT = 468, TOP = 16, TALL = 320, HEIGHT = TOP + TALL + 44 };
+enum { WIDTH = 480, LEFT = 76, RIGHT = 468, TOP = 16, TALL = 320, HEIGHT = TOP + TALL + 44 };
 
 typedef struct Roof {
     const Comparison *c;
@@ -72,7 +72,7 @@ static void draw_axes(const Roof *f) {
     }
     svg_text(f->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60,
              "FLOPs per byte of operands and results");
-    svg_vertical(f->t, 14, TOP + TALL / 2.0, "GFLOP/s");
+    svg_vertical(f->t, SVG_NAME, TOP + TALL / 2.0, "GFLOP/s");
 }
 
 /* Cut where it leaves the picture at the left or below. */
@@ -84,13 +84,6 @@ static void draw_roof(const Roof *f) {
              "%.1fH%d\"/>\n",
              across(f, from), upwards(f, from * f->bandwidth), across(f, ridge),
              upwards(f, f->peak), RIGHT);
-}
-
-/* What the roof is: above it no dots are, or few, and the label is in front of them. */
-static void draw_label(const Roof *f) {
-    char text[64];
-    print_text(text, sizeof text, "%.3g GFLOP/s, %.3g GB/s", f->peak, f->bandwidth);
-    svg_text(f->t, RIGHT - 6, upwards(f, f->peak) - 6, "soft halo", "end", 60, text);
 }
 
 static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
@@ -131,13 +124,15 @@ void page_roofline(const Comparison *c, Text *t) {
                      "line is what this machine could do, as bench "
                      "measured it; kernels whose operands lie in cache may be above its slope.");
         page_variant_keys(c, t);
-        text_add(t, "<figure style=\"max-width:560px\">");
+        text_add(t,
+                 "<figure style=\"max-width:560px\"><figcaption><span>the line: %.3g GFLOP/s, "
+                 "%.3g GB/s</span></figcaption>\n",
+                 f.peak, f.bandwidth);
         scale(&f, role, n);
         svg_begin(t, "roofline", WIDTH, HEIGHT);
         draw_axes(&f);
         draw_roof(&f);
         draw_dots(&f, role, n);
-        draw_label(&f);
         text_add(t, "</svg></figure>\n");
     }
     free(role);

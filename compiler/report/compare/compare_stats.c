@@ -38,6 +38,40 @@ static double quantile(int degrees) {
     return z + (z * z * z + z) / (4 * d) + (5 * pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * d * d);
 }
 
+/* Abramowitz and Stegun 26.7.3 and 26.7.4: a sum of powers of a cosine. */
+double stats_chance(double t, int degrees) {
+    const double pi = 3.14159265358979323846, angle = atan(fabs(t) / sqrt(degrees)),
+                 square = cos(angle) * cos(angle);
+    double sum = 0, term = degrees % 2 ? cos(angle) : 1;
+    for (int i = degrees % 2 ? 3 : 2; i <= degrees; i += 2) {
+        sum += term;
+        term *= square * (i - 1) / i;
+    }
+    double inside = sin(angle) * sum;
+    if (degrees % 2) inside = 2 / pi * (angle + inside);
+    return fmin(fmax(1 - inside, 0), 1);
+}
+
+/* Of a mean with this standard error. */
+static double chance_of(double mean, double error, int degrees) {
+    if (mean == 0) return 1;
+    return error > 0 ? stats_chance(mean / error, degrees) : 0;
+}
+
+void stats_holm(const double *chance, int n, double *corrected) {
+    for (int i = 0; i < n; i++) {
+        double most = 0;
+        for (int k = 0; k < n; k++) {
+            int left = 0; /* that are no smaller */
+            for (int j = 0; j < n; j++)
+                left += chance[j] > chance[k] || (chance[j] == chance[k] && j >= k);
+            bool before = chance[k] < chance[i] || (chance[k] == chance[i] && k <= i);
+            if (before) most = fmax(most, left * chance[k]);
+        }
+        corrected[i] = fmin(most, 1);
+    }
+}
+
 Estimate stats_mean(const double *x, int n) {
     double sum = 0, squares = 0;
     for (int i = 0; i < n; i++)
@@ -45,9 +79,11 @@ Estimate stats_mean(const double *x, int n) {
     double mean = n > 0 ? sum / n : NAN;
     for (int i = 0; i < n; i++)
         squares += (x[i] - mean) * (x[i] - mean);
-    if (n < 2) return (Estimate){ .mean = mean, .low = mean, .high = mean };
-    double deviation = sqrt(squares / (n - 1)), half = quantile(n - 1) * deviation / sqrt(n);
-    return (Estimate){ mean, deviation, mean - half, mean + half, true };
+    if (n < 2) return (Estimate){ .mean = mean, .low = mean, .high = mean, .chance = 1 };
+    double deviation = sqrt(squares / (n - 1)), error = deviation / sqrt(n),
+           half = quantile(n - 1) * error;
+    return (Estimate){ mean,        deviation, mean - half,
+                       mean + half, true,      chance_of(mean, error, n - 1) };
 }
 
 /* A fifth of the values at each end; with fewer than seven the interval of the rest is wider than
@@ -65,8 +101,9 @@ static Estimate trimmed_mean(double *x, int n) {
     for (int i = 0; i < cut; i++)
         x[i] = x[cut], x[n - 1 - i] = x[n - 1 - cut];
     e.deviation = stats_mean(x, n).deviation;
-    double half = quantile(left - 1) * e.deviation * sqrt(n) / left;
+    double error = e.deviation * sqrt(n) / left, half = quantile(left - 1) * error;
     e.low = e.mean - half, e.high = e.mean + half;
+    e.chance = chance_of(e.mean, error, left - 1);
     return e;
 }
 
@@ -77,7 +114,7 @@ Estimate stats_ratio(const double *x, const double *base, int n) {
         log_ratio[i] = log(x[i] / base[i]);
     Estimate e = trimmed_mean(log_ratio, n);
     free(log_ratio);
-    return (Estimate){ expm1(e.mean), e.deviation, expm1(e.low), expm1(e.high), e.known };
+    return (Estimate){ expm1(e.mean), e.deviation, expm1(e.low), expm1(e.high), e.known, e.chance };
 }
 
 /* Quantile of Student's t at 0.975, and about that of the normal distribution at 0.8: a difference

@@ -7,7 +7,6 @@
 
 enum {
     WIDTH = 480,
-    LEFT = 64,
     RIGHT = 458,
     TOP = 12,
     TALL = 300,
@@ -19,12 +18,13 @@ typedef struct SweepPlot {
     const Comparison *c;
     double least, most; /* rates */
     double low, high;   /* losses */
+    double tick, left;  /* between losses; of the plot */
     Text *t;
 } SweepPlot;
 
 /* Rates differ by factors. */
 static double across(const SweepPlot *p, double rate) {
-    return LEFT + 14 + (RIGHT - LEFT - 28) * log(rate / p->least) / log(p->most / p->least);
+    return p->left + 14 + (RIGHT - p->left - 28) * log(rate / p->least) / log(p->most / p->least);
 }
 
 static const char *rate_text(const Comparison *c, int k, char to[32]) {
@@ -60,8 +60,10 @@ static void scale(SweepPlot *p) {
     for (int i = 0; i < c->n; i++)
         middles = fmax(middles, middle(c, &c->variant[i]));
     p->high = fmin(top, p->low + 2 * (middles - p->low));
-    double margin = fmax(0.06 * (p->high - p->low), 1e-4);
+    double margin = p->high > p->low ? 0.06 * (p->high - p->low) : 0.01;
     p->low -= margin, p->high += margin;
+    p->tick = svg_tick(p->high - p->low, 5, false);
+    p->left = svg_left(svg_ticks_width(p->low, p->high, p->tick));
 }
 
 /* The next rate of the sweep above this one, -1: none is. */
@@ -73,14 +75,14 @@ static int next_rate(const Comparison *c, double above) {
 }
 
 static void draw_axes(const SweepPlot *p) {
-    double tick = svg_tick(p->high - p->low, 5, false), last = -APART;
+    double last = -APART;
     char text[32];
-    for (double y = tick * ceil(p->low / tick); y <= p->high; y += tick) {
-        print_text(text, sizeof text, "%.4g", fabs(y) < 1e-6 * tick ? 0 : y);
-        svg_line(p->t, LEFT, upwards(p, y), RIGHT, upwards(p, y), "line");
-        svg_text(p->t, LEFT - 8, upwards(p, y) + 4, "soft", "end", 12, text);
+    for (double y = p->tick * ceil(p->low / p->tick); y <= p->high; y += p->tick) {
+        svg_tick_text(text, y, p->tick);
+        svg_line(p->t, p->left, upwards(p, y), RIGHT, upwards(p, y), "line");
+        svg_text(p->t, p->left - 8, upwards(p, y) + 4, "soft", "end", 12, text);
     }
-    svg_line(p->t, LEFT, TOP + TALL, RIGHT, TOP + TALL, "flow");
+    svg_line(p->t, p->left, TOP + TALL, RIGHT, TOP + TALL, "flow");
     for (int k = next_rate(p->c, 0); k >= 0; k = next_rate(p->c, p->c->rate[k])) {
         double x = across(p, p->c->rate[k]);
         svg_line(p->t, x, TOP + TALL, x, TOP + TALL + 5, "flow");
@@ -89,8 +91,8 @@ static void draw_axes(const SweepPlot *p) {
         svg_text(p->t, x, TOP + TALL + 19, "soft", "middle", 12, text);
         last = x;
     }
-    svg_text(p->t, (LEFT + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, "learning rate");
-    svg_vertical(p->t, 14, TOP + TALL / 2.0, "loss at the end, nats per token");
+    svg_text(p->t, (p->left + RIGHT) / 2, TOP + TALL + 38, "soft", "middle", 60, "learning rate");
+    svg_vertical(p->t, SVG_NAME, TOP + TALL / 2.0, "loss at the end, nats per token");
 }
 
 static void draw_dot(const SweepPlot *p, int variant, int k) {
@@ -169,9 +171,9 @@ void page_sweep(const Comparison *c, Text *t) {
     svg_begin(t, "Loss at each learning rate", WIDTH, HEIGHT);
     draw_axes(&p);
     text_add(t,
-             "<clipPath id=\"clip-sweep\"><rect x=\"%d\" y=\"%d\" width=\"%d\" "
+             "<clipPath id=\"clip-sweep\"><rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
              "height=\"%d\"/></clipPath>\n",
-             LEFT, TOP, RIGHT + 6 - LEFT, TALL);
+             p.left, TOP, RIGHT + 6 - p.left, TALL);
     for (int i = 0; i < c->n; i++)
         draw_line(&p, i);
     for (int i = 0; i < c->n; i++)

@@ -62,11 +62,9 @@ TrainingResult compare_trained(const Comparison *c, const Variant *v) {
 
 bool compare_loss_differs(const Comparison *c, const Variant *v) {
     bool any = false;
-    for (int i = 1; i < c->n; i++) {
-        if (v != c->variant && v != &c->variant[i]) continue;
-        Estimate e = compare_trained(c, &c->variant[i]).difference;
-        any = any || !stats_covers_zero(&e);
-    }
+    for (int i = 1; i < c->n; i++)
+        if (v == c->variant || v == &c->variant[i])
+            any = any || compare_detected(c, &c->variant[i], FAMILY_LOSS);
     return any;
 }
 
@@ -86,12 +84,13 @@ double compare_executed(const Comparison *c, const Variant *v) {
 
 static void add_match(const Comparison *c, const TrainingResult *x, const TrainingResult *base,
                       Text *t) {
+    const char *name = c->variant->label;
     if (!x->matched) {
-        text_add(t, ", which it did not match");
+        text_add(t, ", never as low as %s's lowest", name);
         return;
     }
-    text_add(t, ", whose lowest it reached after %.3g s of training, %s after %.3g s",
-             x->seconds.mean, c->variant->label, base->seconds.mean);
+    text_add(t, ", as low as %s's lowest after %.3g s of training, %s after %.3g s", name,
+             x->seconds.mean, name, base->seconds.mean);
     if (x->matched < c->seeds) text_add(t, " (%d of %d seeds)", x->matched, c->seeds);
 }
 
@@ -107,10 +106,11 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
                  base.end.mean, d->mean);
         return;
     }
-    if (stats_covers_zero(d)) {
-        text_add(t,
-                 "loss not distinguishable from %s (%+.2g, could be %+.2g to %+.2g with %d seeds)",
-                 name, d->mean, d->low, d->high, c->seeds);
+    if (!compare_detected(c, v, FAMILY_LOSS)) {
+        text_add(
+            t, "loss not distinguishable from %s (%+.2g, could be %+.2g to %+.2g with %d seeds%s)",
+            name, d->mean, d->low, d->high, c->seeds,
+            stats_covers_zero(d) ? "" : ": too little among several comparisons");
         return;
     }
     text_add(t, "loss %s than %s's by %.2g (%.2g to %.2g with %d seeds)",
@@ -124,32 +124,11 @@ enum { SEEDS_TOLD = 1000 };
 
 void compare_seeds_words(const Comparison *c, const Variant *v, Text *t) {
     TrainingResult x = compare_trained(c, v);
-    if (!x.difference.known || !stats_covers_zero(&x.difference)) return;
+    if (!x.difference.known || compare_detected(c, v, FAMILY_LOSS)) return;
     text_add(t, " %d seeds show differences of %.2g and more", c->seeds, x.shown);
     if (x.needed && x.needed <= SEEDS_TOLD)
         text_add(t, ", %d would show %.2g", x.needed, fabs(x.difference.mean));
     text_add(t, " (four times in five).");
-}
-
-/* -1: its rate was the lowest of some, 1: the highest. */
-static int end_of_sweep(const Comparison *c, const Variant *v) {
-    bool lowest = true, highest = true;
-    for (int k = 0; k < c->rates; k++) {
-        if (c->rate[k] < v->lr) lowest = false;
-        if (c->rate[k] > v->lr) highest = false;
-    }
-    return lowest == highest ? 0 : lowest ? -1 : 1;
-}
-
-void compare_swept_words(const Comparison *c, const Variant *v, Text *t) {
-    const Variant *both[] = { c->variant, v };
-    for (int i = v == c->variant + 1 ? 0 : 1; i < 2; i++) { /* the baseline's once */
-        int end = end_of_sweep(c, both[i]);
-        if (end)
-            text_add(t, " %s's best rate, %.6g, is the %s of the sweep: a %s one may be better.",
-                     both[i]->label, both[i]->lr, end < 0 ? "lowest" : "highest",
-                     end < 0 ? "lower" : "higher");
-    }
 }
 
 void compare_routed_words(const Comparison *c, const Variant *v, Text *t) {

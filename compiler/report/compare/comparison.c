@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
 ** A comparison's variants and how their numbers are written; see comparison.h. */
-#include "escape.h"
 #include "comparison.h"
 
 #include "console.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,68 +35,6 @@ char *compare_difference(char to[32], double value, double base) {
                                                : "%+.0f %%",
                    percent);
     return to;
-}
-
-/* Another spec whose model has the same name. */
-static bool has_twin(const Comparison *c, int i) {
-    const Model *m = c->variant[i].report->model;
-    for (int k = 0; k < c->n; k++) {
-        const Model *other = c->variant[k].report->model;
-        bool same = c->variant[k].blas && !strcmp(other->file, m->file);
-        if (k != i && !strcmp(other->name, m->name) && !same) return true;
-    }
-    return false;
-}
-
-/* Whether a word of the name is this value: "haares" of "haares_small".  A number may be of
-** anything. */
-static bool says(const char *name, const char *value) {
-    size_t n = strlen(value);
-    char *end;
-    strtod(value, &end);
-    for (const char *at = name; *end && (at = strstr(at, value)); at++)
-        if ((at == name || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]))
-            return true;
-    return false;
-}
-
-/* "mixer=haares, width=64" without what the model's name says already. */
-static void unsaid(const Variant *v, char to[sizeof v->chosen]) {
-    char word[sizeof v->chosen];
-    size_t n = 0;
-    *to = 0;
-    for (const char *at = v->chosen; *at; at += strspn(at, ", ")) {
-        size_t length = strcspn(at, ",");
-        print_text(word, sizeof word, "%.*s", (int)length, at);
-        const char *mark = strchr(word, '=');
-        if (!mark || !says(v->report->model->name, mark + 1))
-            n += (size_t)print_text(to + n, sizeof word - n, "%s%s", n ? ", " : "", word);
-        at += length;
-    }
-}
-
-/* Another variant whose model has the same name, of whatever file. */
-static bool has_namesake(const Comparison *c, int i) {
-    for (int k = 0; k < c->n; k++)
-        if (k != i && !strcmp(c->variant[k].report->model->name, c->variant[i].report->model->name))
-            return true;
-    return false;
-}
-
-void compare_name(Comparison *c) {
-    for (int i = 0; i < c->n; i++) {
-        Variant *v = &c->variant[i];
-        const Model *m = v->report->model;
-        char left[sizeof v->chosen], text[96];
-        const char *apart = v->chosen;
-        if (!has_namesake(c, i)) unsaid(v, left), apart = left;
-        if (!*v->chosen && has_twin(c, i)) apart = m->file;
-        text_escape(text, sizeof text, apart, strlen(apart));
-        const char *between = v->blas ? ", " : "", *blas = v->blas ? v->blas : "";
-        if (*apart)
-            print_text(v->label, sizeof v->label, "%s (%s)%s%s", m->name, text, between, blas);
-        else print_text(v->label, sizeof v->label, "%s%s%s", m->name, between, blas);
-    }
 }
 
 void run_free(TrainRun *r) {

@@ -19,6 +19,7 @@ enum { COMPARE_MOST = 16, COMPARE_SEEDS = 64, COMPARE_RATES = 16 };
 typedef struct Estimate {
     double mean, deviation, low, high;
     bool known;
+    double chance; /* that a mean as far from 0 comes by chance: two-sided; 1: not known */
 } Estimate;
 
 /* Rounds of 'bench --train', taken in turns with the other variants. */
@@ -46,10 +47,9 @@ typedef struct TrainRun {
 } TrainRun;
 
 typedef struct Variant {
-    char label[192];  /* the model's name, with its file where two have the same */
+    char label[192];  /* what tells it apart from the others (compare_name.c) */
     const char *blas; /* who multiplies, as build --blas takes it; NULL: nobody asked */
     Report *report;
-    char chosen[96]; /* "width=64, mixer=haares": of its spec's options, for this variant alone */
     double code_bytes, compile_seconds;
     double planning_seconds; /* of processor time, before it was compiled */
     Timing timing;
@@ -72,8 +72,8 @@ typedef struct TextFile {
 /* What a page needs to be read or made again years later; zeros and "": not known. */
 typedef struct Circumstances {
     char date[32], processor[128];
-    int processors;
-    double load; /* of the minute before */
+    int processors;     /* that may be used */
+    double load, after; /* of the minute before it began, and of the last one */
     TextFile *file;
     int files, more; /* more: that are not listed */
 } Circumstances;
@@ -81,6 +81,8 @@ typedef struct Circumstances {
 typedef struct Comparison {
     Variant variant[COMPARE_MOST];
     int n;
+    char shared[96];  /* of the models' names, what labels leave out; "": nothing */
+    int columns;      /* of the terminal that the table is for; 0: it is for none */
     int rounds;       /* 0: not measured */
     int threads;      /* 0: as many as the process may use */
     const char *text; /* what was trained on; NULL: not trained */
@@ -97,7 +99,7 @@ typedef struct Comparison {
 
 void compare_free(Comparison *c);
 void run_free(TrainRun *r);
-/* Labels, once all reports are there. */
+/* compare_name.c: labels, once all reports are there. */
 void compare_name(Comparison *c);
 
 /* == compare_numbers.c ==================================================== */
@@ -113,6 +115,7 @@ typedef struct Metric {
     Unit unit;
     Sampled sampled;
     double (*value)(const Comparison *c, const Variant *v);
+    bool measured; /* in runs; else counted or predicted before any */
 } Metric;
 
 extern const Metric compare_metrics[];
@@ -187,6 +190,11 @@ int stats_needed(const Estimate *e);
 double stats_shown(const Estimate *e, int n);
 /* Does the interval hold 0? */
 bool stats_covers_zero(const Estimate *e);
+/* Two-sided, of Student's t. */
+double stats_chance(double t, int degrees);
+/* Holm's correction for several comparisons (Scandinavian Journal of Statistics 6, 1979): chances
+** that are at most 0.05 afterwards are all right in 19 of 20 such families. */
+void stats_holm(const double *chance, int n, double *corrected);
 
 /* == compare_times.c: how long steps of runs took ========================= */
 
@@ -225,10 +233,8 @@ bool compare_loss_differs(const Comparison *c, const Variant *v);
 /* How the loss compares, in a clause. */
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t);
 /* A sentence each: where no difference is detected, what these seeds could detect, and how many
-** would detect it; where a sweep's first or last rate was the best, that it was; where routes were
-** trained, what they took. */
+** would detect it; where routes were trained, what they took. */
 void compare_seeds_words(const Comparison *c, const Variant *v, Text *t);
-void compare_swept_words(const Comparison *c, const Variant *v, Text *t);
 void compare_routed_words(const Comparison *c, const Variant *v, Text *t);
 
 /* FLOPs per token of a training step, with the final shares of the routes; NAN: no memory. */
@@ -248,11 +254,31 @@ typedef struct Band {
 bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band *b);
 void band_free(Band *b);
 
+/* == compare_rank.c: all variants in a sentence ============================= */
+
+/* What of runs is compared with the baseline. */
+typedef enum Family { FAMILY_LOSS, FAMILY_TIME } Family;
+/* The variant's difference from the baseline, alone; chance is 1 where it is not known. */
+Estimate compare_difference_of(const Comparison *c, const Variant *v, Family f);
+/* Its chance after Holm's correction for all variants; NAN: it is the baseline, or not known. */
+double compare_corrected(const Comparison *c, const Variant *v, Family f);
+/* Is it a difference after that correction? */
+bool compare_detected(const Comparison *c, const Variant *v, Family f);
+/* Sentences: by loss, by time per step, where nothing was run by bytes moved: which is the lowest,
+** then which, and which of them differ from the baseline. */
+void compare_ranking(const Comparison *c, Text *t);
+/* That several intervals are several, or "". */
+void compare_intervals_note(const Comparison *c, Text *t);
+/* Best rates at an end of a sweep, of all variants at once; "" if there are none. */
+void compare_swept_note(const Comparison *c, Text *t);
+
 /* == compare_made.c: circumstances ======================================== */
 
 /* Before anything is measured: what it finds, its own work has no part in. 'val' without words: the
 ** end of 'data'. */
 void compare_look_around(Comparison *c, const DataWords *data, const DataWords *val);
+/* When all was done. */
+void compare_look_back(Comparison *c);
 /* "load 12 on 2 processors, ...", or "" if times are as good as they can be. */
 void compare_load_warning(const Comparison *c, char to[160]);
 

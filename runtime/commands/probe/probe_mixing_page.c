@@ -74,6 +74,11 @@ static void add_mixings(const Probe *x, const Probe *before, Text *t) {
                  "linearly.</p>\n");
         return;
     }
+    if (depth_all_ones(x->weight, x->sources, ALIKE)
+        && (!before || !before->weight || depth_all_ones(before->weight, x->sources, ALIKE))) {
+        text_add(t, "<p>%s</p>\n", depth_ones_note);
+        return;
+    }
     bool *boundary = calloc((size_t)x->sources, sizeof *boundary);
     if (!boundary) t->failed = true;
     else if (depth_blocks(x->weight, x->sources, ALIKE, boundary)) m.boundary = boundary;
