@@ -11,8 +11,8 @@
 #include <math.h>
 
 enum {
-    WIDTH = 640,
-    RIGHT = 616,
+    WIDTH = 520,
+    RIGHT = 500,
     TOP = 14,
     TALL = 320,
     HEIGHT = TOP + TALL + 44,
