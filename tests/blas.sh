@@ -68,6 +68,21 @@ grep -q '"products": "openblas"' out && grep -q '"openblas": true' out || fail "
 if grep -q OpenBLAS out; then fail "inspect tells of OpenBLAS that nobody asked for"; fi
 OPENBLAS_CORETYPE=Haswell "$strata" doctor >out
 grep -q 'OPENBLAS_CORETYPE=Haswell makes' out || fail "doctor: no word of OPENBLAS_CORETYPE"
+# Kernels for a processor of narrower vectors are warned of, with what to type.
+case $(sed -n 's/^builds for *//p' out) in
+x86-64-v4*) better=SkylakeX ;;
+x86-64-v3*) better=Haswell ;;
+*) better= ;;
+esac
+OPENBLAS_CORETYPE=Prescott "$strata" doctor >out
+if [ -n "$better" ] && grep -q '^openblas  *Prescott' out; then
+    grep -q "warning: vectors of 128 bits.*try OPENBLAS_CORETYPE=$better" out ||
+        fail "doctor: expected a warning of Prescott's kernels"
+fi
+OPENBLAS_CORETYPE=$better "$strata" doctor >out
+if [ -n "$better" ] && grep -q "^openblas  *$better" out && grep -q 'warning: vectors' out; then
+    fail "doctor: a warning of $better"
+fi
 
 # == The library that is found =================================================
 folder=$(dirname "$library")

@@ -124,6 +124,14 @@ static void show_blas(void) {
     snprintf(text, sizeof text, "%s kernels, for --blas openblas: %s", asked ? core : "unknown",
              l.path);
     row("openblas", text);
+    const char *better = asked ? blas_core_better(core, codegen_native()) : NULL;
+    if (better) {
+        snprintf(text, sizeof text,
+                 "warning: vectors of %d bits, where this processor has wider ones: OpenBLAS does "
+                 "not know it; try OPENBLAS_CORETYPE=%s",
+                 blas_core_bits(core), better);
+        row("", text);
+    }
     if (!*blas_environment(set, sizeof set) || !blas_core(&l, false, plain, sizeof plain)) return;
     snprintf(text, sizeof text, "%s makes OpenBLAS another one than it would be: %s kernels", set,
              plain);

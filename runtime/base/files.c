@@ -308,6 +308,15 @@ uint64_t memory_physical(void) {
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
 
+/* Half a process, and a little for each processor. */
+double load_quiet(int processors) { return 0.5 + 0.05 * processors; }
+
+double load_of_others(void) {
+    double load;
+    if (getloadavg(&load, 1) != 1) return 0;
+    return load > load_quiet((int)sysconf(_SC_NPROCESSORS_ONLN)) ? load : 0;
+}
+
 void processor_name(char *out, size_t size) {
     char line[512];
     FILE *f = fopen("/proc/cpuinfo", "r");

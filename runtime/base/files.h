@@ -49,5 +49,9 @@ void input_close(Input *in);
 uint64_t memory_physical(void);
 /* The processor's name, as the system tells it; "unknown". */
 void processor_name(char *out, size_t size);
+/* The load of a machine with so many processors that does nothing else; its own load of the minute
+** before where that is more, else 0. */
+double load_quiet(int processors);
+double load_of_others(void);
 
 #endif

@@ -268,7 +268,9 @@ static void equal_layers_are_drawn_once(void **state) {
     Report *r = report_written(state, "attnres { blocks = 3 }", 9, false);
     char *graph = text_of(r, report_graph_svg);
     assert_int_equal(count(graph, "weights layers."), 7);
-    assert_non_null(strstr(graph, "layers 0 to 8, the same kernels of other sizes"));
+    assert_non_null(strstr(graph,
+                           "layers 0 to 8, the same kernels; a\xe2\x80\x93"
+                           "b: over the layers; drawn: layer 8<"));
     assert_non_null(strstr(graph, ">from embed, "));
     assert_non_null(strstr(graph, " per token</text>"));
     assert_non_null(strstr(graph, "FLOPs, "));

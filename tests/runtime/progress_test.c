@@ -66,6 +66,11 @@ static void narrow_terminals(void **state) {
         assert_string_equal(t.at, row[i].line);
         text_free(&t);
     }
+    Text t = { 0 }; /* a small share has a cause that is told with it */
+    p.load = 12;
+    progress_line(&p, 129, 2.2532, 200, &t);
+    assert_non_null(strstr(t.at, "  29% of peak, load 12"));
+    text_free(&t);
 }
 
 /* What eval tells of so many windows, 'seconds' after it last told something. */

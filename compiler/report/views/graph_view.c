@@ -303,7 +303,9 @@ static void draw_group(const Drawing *d, const LayerRun *g, double top) {
     else
         text_add(&title,
                  alike(g) ? "layers %d to %d, alike; drawn: layer %d"
-                          : "layers %d to %d, the same kernels of other sizes; drawn: layer %d",
+                          : "layers %d to %d, the same kernels; a\xe2\x80\x93"
+                            "b: over the layers; drawn: layer "
+                            "%d",
                  g->first, g->last, g->last);
     text_add(d->t,
              "<rect x=\"12\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" rx=\"8\" class=\"group\"/>\n",

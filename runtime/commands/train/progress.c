@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "escape.h"
+#include "files.h"
 #include "machine.h"
 #include "standalone.h"
 
@@ -28,6 +29,7 @@ bool progress_rewrites(int file) {
 void progress_open(Progress *p) {
     const char *colour = getenv("NO_COLOR");
     p->terminal = progress_rewrites(STDOUT_FILENO);
+    p->load = load_of_others();
     p->plain = colour && *colour;
 }
 
@@ -69,8 +71,10 @@ static void describe(const Progress *p, int64_t step, double loss, char part[PAR
     print_text(part[2], PART, "  %s left", number);
     print_text(part[3], PART, "  %s tokens/s", human_count(number, p->tokens / p->seconds));
     if (p->epoch > 0) print_text(part[4], PART, "  epoch %.2f", p->epoch);
-    if (p->peak > 0)
-        print_text(part[5], PART, "  %.0f%% of peak", 100 * p->flops / p->seconds / p->peak);
+    if (!(p->peak > 0)) return;
+    double share = 100 * p->flops / p->seconds / p->peak;
+    if (p->load > 0) print_text(part[5], PART, "  %.0f%% of peak, load %.2g", share, p->load);
+    else print_text(part[5], PART, "  %.0f%% of peak", share);
 }
 
 static int length(char part[PARTS][PART], int parts) {

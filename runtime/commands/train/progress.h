@@ -20,6 +20,7 @@ typedef struct Progress {
     const char *unit;     /* "window"; NULL: "step" */
     bool terminal, plain; /* plain: no colours */
     bool quiet;           /* says nothing */
+    double load;          /* of others, when it began; 0: hardly any */
     double epoch;         /* how often the data was gone through; 0: not told */
     double seconds;       /* a step, smoothed */
     double shown;         /* when */
