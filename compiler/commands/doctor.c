@@ -127,8 +127,8 @@ static void show_blas(void) {
     const char *better = asked ? blas_core_better(core, codegen_native()) : NULL;
     if (better) {
         snprintf(text, sizeof text,
-                 "warning: vectors of %d bits, where this processor has wider ones: OpenBLAS does "
-                 "not know it; try OPENBLAS_CORETYPE=%s",
+                 "warning: vectors of %d bits, where this processor has wider ones; try "
+                 "OPENBLAS_CORETYPE=%s",
                  blas_core_bits(core), better);
         row("", text);
     }

@@ -79,7 +79,8 @@ void compare_look_around(Comparison *c, const DataWords *data, const DataWords *
 void compare_load_warning(const Comparison *c, char to[160]) {
     const Circumstances *made = &c->made;
     *to = 0;
-    if (!(c->rounds || c->text) || !made->processors || !(made->load > load_quiet(made->processors)))
+    if (!(c->rounds || c->text) || !made->processors
+        || !(made->load > load_quiet(made->processors)))
         return;
     print_text(to, 160, "load %.2g on %d processor%s before it began: times are not to be trusted",
                made->load, made->processors, made->processors == 1 ? "" : "s");
