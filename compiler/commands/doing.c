@@ -30,6 +30,7 @@ static void show(Allowance *a, const char *text) {
     fprintf(a->console, terminal ? "\r\033[K%s" : "%s\n", shown);
     fflush(a->console);
     a->notes->doing.told = now();
+    a->notes->doing.stands = terminal && *text;
 }
 
 void doing(Allowance *a, const char *format, ...) {
@@ -54,7 +55,7 @@ void doing_say(Allowance *a, const char *format, ...) {
 
 void doing_end(Allowance *a) {
     DoingNote *d = &a->notes->doing;
-    if (d->told && doing_on_terminal(a)) show(a, "");
+    if (d->stands) show(a, "");
     *d = (DoingNote){ .told = d->told };
 }
 

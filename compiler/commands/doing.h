@@ -16,6 +16,7 @@ typedef struct DoingNote {
     char what[256]; /* "": nothing is told */
     double since;   /* seconds of the clock: when it began */
     double told;    /* when the last line was; 0: there was none */
+    bool stands;    /* on a terminal, where it is not ended */
 } DoingNote;
 
 /* Is standard error a terminal? */

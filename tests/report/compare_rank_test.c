@@ -302,6 +302,46 @@ static void the_page_begins_with_the_answer(void **state) {
     compare_free(&c);
 }
 
+/* == Terminals ============================================================ */
+
+static int characters(const char *from, const char *to) {
+    int n = 0;
+    for (; from < to; from++)
+        n += ((unsigned char)*from & 0xc0) != 0x80;
+    return n;
+}
+
+/* No row is longer than the terminal's, whatever variants are called; names are not cut inside of
+** brackets. */
+static void rows_fit_the_terminal(void **state) {
+    static const int columns[] = { 40, 50, 60, 80, 100, 120, 200 };
+    static const char *const label[] = { "plain", "attnres (width=128, depth=4)",
+                                         "averyveryverylongnameofoneword",
+                                         "d\xc3\xa4mpfung, mixer=haares, width=64" };
+    Comparison c = small_comparison(state, 4, 1);
+    add_training(&c, 0.1), add_times(&c, 0.1);
+    c.made.processors = 2, c.made.load = 12;
+    for (int i = 0; i < c.n; i++)
+        strcpy(c.variant[i].label, label[i]);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        c.columns = columns[k];
+        char *text = comparison_written(&c, compare_text, NULL);
+        for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+            if (characters(line, end) > c.columns)
+                fail_msg("%d columns, found %.*s", c.columns, (int)(end - line), line);
+        assert_non_null(strstr(text, " 2 attnres.."));
+        assert_null(strstr(text, "(width.."));
+        assert_null(strstr(text, "width=128.."));
+        int blocks = page_count(text, "measured "),
+            widest = columns[k] >= 102 ? 3
+            : columns[k] >= 78         ? 2
+                                       : 1;
+        assert_int_equal(blocks, (c.n + widest - 1) / widest);
+        free(text);
+    }
+    compare_free(&c);
+}
+
 /* However losses and times lie: close together, far apart, all the same. */
 static void names_are_on_nothing(void **state) {
     static const double loss[][4] = { { 2.5, 2.75, 2.25, 3 },
@@ -337,6 +377,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(several_intervals_are_several, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(times_are_ranked_too, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(rows_fit_the_terminal, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(names_are_on_nothing, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(the_page_begins_with_the_answer, scratch_setup,
                                         scratch_teardown),

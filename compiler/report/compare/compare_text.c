@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 3, LABEL = 36, LEAST_LABEL = 14, NUMBER = 13, DIFFERENCE = 10, BEFORE = 1 };
+enum { COLUMNS = 3, LABEL = 37, LEAST_BESIDE = 30, LEAST_LABEL = 14 };
+enum { NUMBER = 13, DIFFERENCE = 10, BEFORE = 1 };
 enum { COLUMN = BEFORE + NUMBER + DIFFERENCE };
 
 /* Columns from..to, and how wide the names of rows are. */
@@ -22,16 +23,18 @@ typedef struct ColumnBlock {
 
 /* == Layout =============================================================== */
 
-/* Names of rows give way where not even one column has room beside them. */
-static int label_width(const Comparison *c) {
-    int room = c->columns - COLUMN;
-    if (!c->columns || room >= LABEL) return LABEL;
-    return room > LEAST_LABEL ? room : LEAST_LABEL;
+/* So many that names of rows have most of their room left; one at least. */
+static int columns_at_once(const Comparison *c) {
+    int n = COLUMNS;
+    while (c->columns && n > 1 && c->columns - n * COLUMN < LEAST_BESIDE)
+        n--;
+    return n;
 }
 
-static int columns_at_once(const Comparison *c) {
-    int n = c->columns ? (c->columns - label_width(c)) / COLUMN : COLUMNS;
-    return n < 1 ? 1 : n > COLUMNS ? COLUMNS : n;
+static int label_width(const Comparison *c) {
+    int room = c->columns - columns_at_once(c) * COLUMN;
+    if (!c->columns || room >= LABEL) return LABEL;
+    return room > LEAST_LABEL ? room : LEAST_LABEL;
 }
 
 static int characters(const char *s) {
@@ -46,12 +49,19 @@ static void add_right(Text *t, int width, const char *text) {
     text_add(t, "%*s%s", width > characters(text) ? width - characters(text) : 0, "", text);
 }
 
+/* Of a word, with the sign of a percentage behind it. */
+static int word_length(const char *words) {
+    int n = (int)strcspn(words, " ");
+    if (words[n] == ' ' && words[n + 1] == '%') n += 1 + (int)strcspn(words + n + 1, " ");
+    return n;
+}
+
 /* Words, broken where a terminal's row ends. */
-static void add_words(const Comparison *c, const char *words, Text *t) {
+static void add_words(int columns, const char *words, Text *t) {
     int at = 0;
     while (*words) {
-        int n = (int)strcspn(words, " ");
-        if (at && c->columns && at + 1 + n > c->columns) text_add(t, "\n"), at = 0;
+        int n = word_length(words);
+        if (at && columns && at + 1 + n > columns) text_add(t, "\n"), at = 0;
         text_add(t, "%s%.*s", at ? " " : "", n, words);
         at += n + (at > 0);
         words += n + (words[n] == ' ');
@@ -61,30 +71,34 @@ static void add_words(const Comparison *c, const char *words, Text *t) {
 
 /* The name of a row: on a line of its own where it is long. */
 static void add_label(const ColumnBlock *b, const char *name) {
-    bool wide = characters(name) >= b->label && b->label < LABEL;
-    text_add(b->t, wide ? "%s\n%*s" : "%s%*s", name,
-             wide                              ? b->label
-                 : characters(name) < b->label ? b->label - characters(name)
-                                               : 1,
-             "");
+    int room = b->label - characters(name);
+    if (room > 0) text_add(b->t, "%s%*s", name, room, "");
+    else if (b->c->columns) text_add(b->t, "%s\n%*s", name, b->label, "");
+    else text_add(b->t, "%s ", name);
 }
 
-/* Is it written whole words at a time?  What is cut has two dots. */
+/* How many bytes of a head are shown where it has more than 'room': whole words, and nothing inside
+** of brackets; of one long word its beginning. */
+static size_t head_length(const char *head, size_t room) {
+    size_t n = strlen(head) < room ? strlen(head) : room;
+    while (n > 2 && !strchr(" ,(_-", head[n]))
+        n--;
+    const char *open = memchr(head, '(', n);
+    if (open && !memchr(open, ')', n - (size_t)(open - head))) n = (size_t)(open - head);
+    while (n > 1 && strchr(" ,(", head[n - 1]))
+        n--;
+    if (memchr(head, ' ', n)) return n;
+    for (n = room; n > 1 && ((unsigned char)head[n] & 0xc0) == 0x80;)
+        n--;
+    return n;
+}
+
+/* "2 attnres"; what is cut ends with dots. */
 static void add_head(const Comparison *c, int i, Text *t) {
     enum { ROOM = NUMBER + DIFFERENCE };
     char head[sizeof c->variant->label + 16];
     print_text(head, sizeof head, "%d %s", i + 1, c->variant[i].label);
-    if (characters(head) > ROOM) {
-        size_t n = strlen(head);
-        while (n > 2 && (n > ROOM - 2 || !strchr(" ,(_-", head[n])))
-            n--;
-        if (n < ROOM / 2) /* one long word */
-            for (n = ROOM - 2; n > 1 && ((unsigned char)head[n] & 0xc0) == 0x80;)
-                n--;
-        while (n > 1 && strchr(" ,(", head[n - 1]))
-            n--;
-        strcpy(head + n, "..");
-    }
+    if (characters(head) > ROOM) strcpy(head + head_length(head, ROOM - 2), "..");
     add_right(t, ROOM + BEFORE, head);
 }
 
@@ -99,7 +113,7 @@ static void add_heads(const ColumnBlock *b, const char *title) {
 
 static void add_pair(const ColumnBlock *b, int i, const char *number, const char *difference) {
     add_right(b->t, BEFORE + NUMBER, number);
-    if (i || b->to > i + 1) add_right(b->t, DIFFERENCE, i ? difference : "");
+    add_right(b->t, DIFFERENCE, i ? difference : "");
 }
 
 /* == Rows ================================================================= */
@@ -110,8 +124,13 @@ static void add_variants(const Comparison *c, Text *t) {
         const Model *m = v->report->model;
         char file[256];
         text_escape(file, sizeof file, m->file, strlen(m->file));
-        text_add(t, "%3d  %s, from %s, residual %s%s\n", i + 1, v->label, file, m->mixer,
+        Text line = { 0 };
+        text_add(&line, "%s, from %s, residual %s%s", v->label, file, m->mixer,
                  i ? "" : " (baseline)");
+        text_add(t, "%3d  ", i + 1);
+        if (line.failed) t->failed = true;
+        else add_words(c->columns ? c->columns - 5 : 0, line.at, t);
+        text_free(&line);
     }
 }
 
@@ -172,7 +191,7 @@ static void add_roles(const ColumnBlock *b, const Role *role, int n) {
                  b->c->rounds ? "take" : "should take");
     text_add(&words, "; the others do the same work");
     if (words.failed) b->t->failed = true;
-    else add_words(b->c, words.at, b->t);
+    else add_words(b->c->columns, words.at, b->t);
     text_free(&words);
 }
 
@@ -213,7 +232,7 @@ static void add_paragraph(const Comparison *c, void (*add)(const Comparison *, T
     Text words = { 0 };
     add(c, &words);
     if (words.failed) t->failed = true;
-    else if (words.length) add_words(c, words.at, t);
+    else if (words.length) add_words(c->columns, words.at, t);
     text_free(&words);
 }
 
@@ -229,7 +248,7 @@ static void add_verdicts(const Comparison *c, Text *t) {
     if (all.failed) t->failed = true;
     for (char *line = all.at, *end; line && (end = strchr(line, '\n')); line = end + 1) {
         *end = 0;
-        add_words(c, line, t);
+        add_words(c->columns, line, t);
     }
     text_free(&all);
 }
