@@ -110,6 +110,12 @@ static void runs_are_compared_seed_by_seed(void **state) {
     assert_int_equal(own.matched, 0);
     char *text = comparison_written(&c, compare_text, NULL);
     assert_non_null(strstr(text, "never as low as 0.lua's lowest"));
+    assert_non_null(strstr(text, "        never "));
+    free(text);
+    for (int k = 0; k < EVALUATIONS - 1; k++) /* one seed gets there, two do not */
+        c.variant[1].run[0].value[k] -= 1;
+    text = comparison_written(&c, compare_text, NULL);
+    assert_non_null(strstr(text, "20 s 1/3"));
     free(text);
     compare_free(&c);
 }

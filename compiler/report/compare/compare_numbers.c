@@ -95,6 +95,16 @@ double compare_told(const Comparison *c, const Metric *m, const Variant *v) {
     return until && !compare_loss_differs(c, c->variant) ? NAN : m->value(c, v);
 }
 
+char *compare_told_number(char to[32], const Comparison *c, const Metric *m, const Variant *v) {
+    compare_number(to, m->unit, compare_told(c, m, v));
+    if (m->value != match_seconds || !c->text) return to;
+    int matched = compare_trained(c, v).matched;
+    size_t n = strlen(to);
+    if (!matched) print_text(to, 32, "never");
+    else if (matched < c->seeds) print_text(to + n, 32 - n, " %d/%d", matched, c->seeds);
+    return to;
+}
+
 char *compare_told_difference(char to[32], const Comparison *c, const Metric *m, const Variant *v) {
     double own = compare_told(c, m, v), base = compare_told(c, m, c->variant);
     *to = 0;

@@ -147,7 +147,7 @@ static void add_metric(const ColumnBlock *b, const Metric *m) {
     for (int i = b->from; i < b->to; i++) {
         char number[32], difference[32];
         const Variant *v = &c->variant[i];
-        add_pair(b, i, compare_number(number, m->unit, compare_told(c, m, v)),
+        add_pair(b, i, compare_told_number(number, c, m, v),
                  compare_told_difference(difference, c, m, v));
     }
     text_add(b->t, "\n");

@@ -128,6 +128,9 @@ char *compare_difference(char to[32], double value, double base);
 /* A metric's value where it is worth telling, else NAN: times to a loss where no loss differs are
 ** not. */
 double compare_told(const Comparison *c, const Metric *m, const Variant *v);
+/* As people read it: "never", and of how many seeds where it is not all of them, for the time to a
+** loss. */
+char *compare_told_number(char to[32], const Comparison *c, const Metric *m, const Variant *v);
 /* Its difference to the baseline's; "~" where none was detected. */
 char *compare_told_difference(char to[32], const Comparison *c, const Metric *m, const Variant *v);
 /* What to know of the numbers if a variant has routes; "" if none has. */
