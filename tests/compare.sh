@@ -42,6 +42,7 @@ done
 for word in 'plain' 'blocks' 'Loss at equal tokens' 'Loss at equal time' 'Roofline' \
     'Depth mixing' 'Memory over time' 'strata compare plain.lua blocks.lua' \
     'trained, 12 steps from seed 4' 'Kernels line by line' 'class="row new"' \
+    'Loss against time per step' '<p class="first">Lowest loss: ' \
     '<p>Operations: ' '<p>Instructions: ' 'haares.lua:'; do
     grep -q "$word" page.html || fail "expected '$word' in the page"
 done
@@ -54,6 +55,13 @@ done
 
 # Memory is the program's, whatever was there before it began.
 "$strata" build plain.lua -o plain >/dev/null || fail "build"
+# A residual stream's weights are a line, no picture: here and in a probe.
+./plain train --data text --steps 1 --out plain.st >/dev/null || fail "train"
+./plain probe --weights plain.st --data text -o probe.html >/dev/null || fail "probe"
+for page in page probe; do
+    [ "$(grep -c 'All ones, by construction' $page.html)" = 1 ] || fail "expected ones in $page.html"
+done
+if grep -q 'depth-mixing matrix' probe.html; then fail "expected no picture of ones"; fi
 peak() {
     ./plain bench --train --steps 1 --json |
         tr ',{' '\n\n' | sed -n 's/.*"peak_memory_bytes": //p'

@@ -74,11 +74,6 @@ static void add_mixings(const Probe *x, const Probe *before, Text *t) {
                  "linearly.</p>\n");
         return;
     }
-    if (depth_all_ones(x->weight, x->sources, ALIKE)
-        && (!before || !before->weight || depth_all_ones(before->weight, x->sources, ALIKE))) {
-        text_add(t, "<p>%s</p>\n", depth_ones_note);
-        return;
-    }
     bool *boundary = calloc((size_t)x->sources, sizeof *boundary);
     if (!boundary) t->failed = true;
     else if (depth_blocks(x->weight, x->sources, ALIKE, boundary)) m.boundary = boundary;
@@ -152,7 +147,15 @@ static void add_sinks(const Probe *x, const Probe *before, Text *t) {
         text_add(t, "<p>There are none%s.</p>\n", before ? ", before and after" : "");
 }
 
+static bool all_ones(const Probe *x) {
+    return x->weight && x->reads == x->sources && depth_all_ones(x->weight, x->sources, ALIKE);
+}
+
 void probe_page_mixing(const Probe *x, const Probe *before, Text *t) {
+    if (all_ones(x) && (!before || all_ones(before))) {
+        page_heading(t, "Depth mixing", depth_ones_note);
+        return;
+    }
     add_mixings(x, before, t);
     if (!x->weight) return;
     add_shares(x, before, t);
