@@ -59,7 +59,8 @@ done
 ./plain train --data text --steps 1 --out plain.st >/dev/null || fail "train"
 ./plain probe --weights plain.st --data text -o probe.html >/dev/null || fail "probe"
 for page in page probe; do
-    [ "$(grep -c 'All ones, by construction' $page.html)" = 1 ] || fail "expected ones in $page.html"
+    [ "$(grep -c 'All ones, by construction' $page.html)" = 1 ] ||
+        fail "expected ones in $page.html"
 done
 if grep -q 'depth-mixing matrix' probe.html; then fail "expected no picture of ones"; fi
 peak() {

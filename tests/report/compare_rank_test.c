@@ -98,7 +98,7 @@ static const NamedCase named[] = {
       { "x", "y", "m" },
       "m" },
     /* nothing differs */
-    { { "m", "m" }, { "m.lua", "m.lua" }, { { "x" }, { "x" } }, { 0 }, { "m, 1", "m, 2" }, "m" },
+    { { "m", "m" }, { "m.lua", "m.lua" }, { { "x" }, { "x" } }, { 0 }, { "m (1)", "m (2)" }, "m" },
     { { "m", "m" },
       { "m.lua", "m.lua" },
       { { 0 } },

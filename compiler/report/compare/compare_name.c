@@ -191,7 +191,7 @@ static void add_way(Comparison *c, int i, Text *t) {
 }
 
 static void add_number(Comparison *c, int i, Text *t) {
-    text_add(t, "%s, %d", c->variant[i].label, i + 1);
+    text_add(t, "%s (%d)", c->variant[i].label, i + 1);
 }
 
 static bool files_differ(const Comparison *c, int i) {
