@@ -112,7 +112,7 @@ shows '"sweep": .*"lr"' "$strata" compare n.lua m.lua --json -D mixer=haares -D 
     --train text --steps 4 --sweep lr=1e-3,2e-3 --threads 1
 
 # values of one spec are variants
-shows '"name": "m (width=32, tied=false)"' \
+shows '"name": "tied=false, width=32"' \
     "$strata" compare m.lua m.lua:width=32,tied=false --json -D lr=1e-3 \
     --keep kept --train text --steps 4 --sweep lr=1e-3,2e-3 --threads 1
 [ "$(grep -o '"options": {[^}]*' out | grep -o '[0-9]*$' | tr '\n' ' ')" = "16 32 " ] ||
