@@ -57,7 +57,8 @@ done
 "$strata" build plain.lua -o plain >/dev/null || fail "build"
 # A residual stream's weights are a line, no picture: here and in a probe.
 ./plain train --data text --steps 1 --out plain.st >/dev/null || fail "train"
-./plain probe --weights plain.st --data text -o probe.html >/dev/null || fail "probe"
+./plain probe --weights plain.st --data text -o probe.html >out || fail "probe"
+grep -q '^weights of reads: all ones, by construction$' out || fail "expected ones"
 for page in page probe; do
     [ "$(grep -c 'All ones, by construction' $page.html)" = 1 ] ||
         fail "expected ones in $page.html"

@@ -120,8 +120,13 @@ void probe_json_loads(const Probe *x, Text *t); /* "loads": by buffer */
 /* probe_text.c: for the terminal, and as JSON; 'before' may be NULL. */
 void probe_print(const Probe *x, const Probe *before, bool colours, Text *t);
 void probe_json(const Probe *x, const Probe *before, Text *t);
-/* probe_summary.c: what there is to know first, in a sentence without its full stop. */
+/* Weights are measured in single precision over tokens. */
+#define PROBE_ALIKE 1e-3
+
+/* probe_summary.c: what there is to know first, in a sentence without its full stop; whether all
+** weights of reads are ones, as those of a residual stream, so that they tell nothing. */
 void probe_headline(const Probe *x, Text *t);
+bool probe_all_ones(const Probe *x);
 
 /* probe_mixing_page.c: pictures of depth mixing, shares, sinks. */
 void probe_page_mixing(const Probe *x, const Probe *before, Text *t);

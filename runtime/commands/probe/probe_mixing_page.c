@@ -10,9 +10,6 @@
 
 enum { KINDS = 8, SINKS = 16 };
 
-/* Weights are measured in single precision over tokens. */
-#define ALIKE 1e-3
-
 /* == Pictures ============================================================= */
 
 typedef struct Mixings {
@@ -76,7 +73,7 @@ static void add_mixings(const Probe *x, const Probe *before, Text *t) {
     }
     bool *boundary = calloc((size_t)x->sources, sizeof *boundary);
     if (!boundary) t->failed = true;
-    else if (depth_blocks(x->weight, x->sources, ALIKE, boundary)) m.boundary = boundary;
+    else if (depth_blocks(x->weight, x->sources, PROBE_ALIKE, boundary)) m.boundary = boundary;
     add_maps(&m, before);
     free(boundary);
 }
@@ -147,12 +144,8 @@ static void add_sinks(const Probe *x, const Probe *before, Text *t) {
         text_add(t, "<p>There are none%s.</p>\n", before ? ", before and after" : "");
 }
 
-static bool all_ones(const Probe *x) {
-    return x->weight && x->reads == x->sources && depth_all_ones(x->weight, x->sources, ALIKE);
-}
-
 void probe_page_mixing(const Probe *x, const Probe *before, Text *t) {
-    if (all_ones(x) && (!before || all_ones(before))) {
+    if (probe_all_ones(x) && (!before || probe_all_ones(before))) {
         page_heading(t, "Depth mixing", depth_ones_note);
         return;
     }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "depth_map.h"
 #include "site.h"
 
 static double weight(const Probe *x, int r, int s) {
@@ -80,6 +81,11 @@ int probe_sinks(const Probe *x, ProbeSink *sink, int most) {
     return n;
 }
 
+bool probe_all_ones(const Probe *x) {
+    return x->weight && x->reads == x->sources
+        && depth_all_ones(x->weight, x->sources, PROBE_ALIKE);
+}
+
 /* == The first sentence =================================================== */
 
 static void add_layer(const Probe *x, Text *t) {
@@ -137,7 +143,9 @@ static void add_routed(const Probe *x, Text *t) {
 
 void probe_headline(const Probe *x, Text *t) {
     add_layer(x, t);
-    add_sinks(x, t);
-    add_between(x, t);
+    if (!probe_all_ones(x)) {
+        add_sinks(x, t);
+        add_between(x, t);
+    }
     add_routed(x, t);
 }

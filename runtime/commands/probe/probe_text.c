@@ -85,8 +85,8 @@ static void add_routes(const Probe *x, bool colours, Text *t) {
 static void add_probe(const Probe *x, bool colours, Text *t) {
     text_add(t, "loss %.6f nats per token, over %lld tokens\n", x->loss, (long long)x->tokens);
     add_layers(x, t);
-    add_shares(x, t);
-    add_sinks(x, t);
+    if (probe_all_ones(x)) text_add(t, "\nweights of reads: all ones, by construction\n");
+    else add_shares(x, t), add_sinks(x, t);
     add_gates(x, t);
     add_routes(x, colours, t);
     probe_print_loads(x, t);
