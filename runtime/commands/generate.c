@@ -4,6 +4,7 @@
 ** prompt is shown before it.  A reader that goes away ends it quietly.
 */
 #include "escape.h"
+#include "program_tokenizer.h"
 #include "writing.h"
 
 #include <errno.h>
@@ -147,8 +148,9 @@ static void tell_weights(const char *about) {
     if (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)) note("weights", about);
 }
 
-static void tell_unknown(const Tokenizer *t, const Prompt *q) {
-    char words[UNKNOWN_WORDS];
+static void tell_prompt(const Tokenizer *t, const Prompt *q) {
+    char words[UNKNOWN_WORDS], twice[TWICE_WORDS];
+    note("note", program_tokenizer_twice(twice, t, "the prompt", q->text, q->length));
     note("note", tokenizer_unknown(words, t, "the prompt", q->unknown, q->count));
 }
 
@@ -165,7 +167,7 @@ int command_generate(const Program *p, Error *e) {
     if (!status) tell_weights(about);
     if (!status) status = program_reads_text(p, e);
     if (!status) status = read_prompt(p, &q, &t, e);
-    if (!status) tell_unknown(&t, &q);
+    if (!status) tell_prompt(&t, &q);
     if (!status) status = count_tokens(p, &q, &count, e);
     if (!status) status = generate(p, &s, &t, &q, count, e);
     if (q.owned) free(q.text);

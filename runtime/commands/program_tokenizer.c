@@ -37,11 +37,16 @@ static int open_linked(Tokenizer *t, const char *name, Error *e) {
     return status;
 }
 
+int program_tokenizer_begins(const Program *p, Tokenizer *t, Error *e) {
+    return tokenizer_put_begin(t, (BeginChoice)option(p, OPTION_BOS)->choice, "--bos", e);
+}
+
 static int open_file(const Program *p, Tokenizer *t, Error *e) {
     const char *given = option(p, OPTION_TOKENIZER)->text;
     int status = STATUS_OK;
     if (given) status = open_given(t, given, e);
     else if (&strata_tokenizer_file) status = open_linked(t, model_text(p, p->m->tokenizer), e);
+    if (!status && t->kind) status = program_tokenizer_begins(p, t, e);
     if (status || t->ids <= p->m->vocab) return status;
     return error_set(e, STATUS_USER,
                      "%s: expected a tokenizer of at most %d ids, the model's vocabulary, found %d",
@@ -63,5 +68,17 @@ int program_tokenizer_load(const Program *p, const Safetensors *weights, Tokeniz
     int status = program_tokenizer_open(p, weights, t, e);
     if (status || t->kind || !*name) return status;
     status = tokenizer_kind(name, &kind, e);
-    return status ? status : tokenizer_load(t, kind, p->m->vocab, weights, e);
+    if (!status) status = tokenizer_load(t, kind, p->m->vocab, weights, e);
+    return status ? status : program_tokenizer_begins(p, t, e);
+}
+
+char *program_tokenizer_twice(char to[TWICE_WORDS], const Tokenizer *t, const char *what,
+                              const char *text, size_t length) {
+    to[0] = 0;
+    if (!tokenizer_begins_texts(t) || !tokenizer_spells_begin(t, text, length)) return to;
+    print_text(to, TWICE_WORDS,
+               "%s begins with the token that begins texts, which is put in front of it too: there "
+               "are two; --bos no leaves the one of the text",
+               what);
+    return to;
 }

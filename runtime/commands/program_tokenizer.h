@@ -17,6 +17,15 @@ int program_tokenizer_open(const Program *p, const Safetensors *weights, Tokeniz
 ** is no file; 't' stays {0} where it names none. */
 int program_tokenizer_load(const Program *p, const Safetensors *weights, Tokenizer *t, Error *e);
 
+/* What --bos says, of a tokenizer that is no file's; an error where it cannot be. */
+int program_tokenizer_begins(const Program *p, Tokenizer *t, Error *e);
+
+/* "the prompt begins with <s>, which ...": text that begins with the token that is put in front
+** of it; "" where it does not. */
+enum { TWICE_WORDS = 200 };
+char *program_tokenizer_twice(char to[TWICE_WORDS], const Tokenizer *t, const char *what,
+                              const char *text, size_t length);
+
 /* SHA-256 of the file that this program carries, in hexadecimal; NULL: it carries none. */
 const char *program_tokenizer_hash(void);
 

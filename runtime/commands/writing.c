@@ -2,24 +2,64 @@
 ** See writing.h. */
 #include "writing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A number of the command line, else the checkpoint's own, else the option's initial value. */
+static double number_of(const Program *p, const TextFacts *f, OptionId id, SamplingName name) {
+    const OptionValue *given = option(p, id);
+    double own = f->sampling[name];
+    if (given->given || isnan(own))
+        return id == OPTION_TOP_K ? (double)given->count : given->number;
+    return own;
+}
+
+static void writing_samples(TokenWriter *x, const Program *p) {
+    const TextFacts *f = &x->tokenizer->facts;
+    Sampler *s = &x->sampler;
+    s->temperature = f->greedy && !option(p, OPTION_TEMPERATURE)->given
+        ? 0
+        : number_of(p, f, OPTION_TEMPERATURE, SAMPLING_TEMPERATURE);
+    s->top_k = (int64_t)number_of(p, f, OPTION_TOP_K, SAMPLING_TOP_K);
+    s->top_p = number_of(p, f, OPTION_TOP_P, SAMPLING_TOP_P);
+    s->min_p = number_of(p, f, OPTION_MIN_P, SAMPLING_MIN_P);
+    s->penalty = number_of(p, f, OPTION_REPEAT, SAMPLING_PENALTY);
+    s->seed = option(p, OPTION_DRAW)->seed;
+}
+
+/* Texts of --stop that are special tokens, by their ids. */
+static int find_stops(TokenWriter *x, Error *e) {
+    x->token = calloc(x->stops.stops + 1, sizeof *x->token);
+    if (!x->token) return error_memory(e, "--stop", x->stops.stops * sizeof *x->token);
+    for (size_t i = 0; i < x->stops.stops; i++) {
+        int32_t id = tokenizer_find(x->tokenizer, x->stops.stop[i]);
+        if (id >= 0) x->token[x->tokens++] = id;
+    }
+    return STATUS_OK;
+}
+
+/* The tokenizer's ends, a template's, those of --stop. */
+static bool stops_at(const TokenWriter *x, int32_t id) {
+    const Tokenizer *t = x->tokenizer;
+    if (id == x->stop || text_facts_ends(&t->facts, id)) return true;
+    if (!t->facts.ends && id == t->end) return true;
+    for (size_t i = 0; i < x->tokens; i++)
+        if (id == x->token[i]) return true;
+    return false;
+}
 
 int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *t,
                  const char *command, Error *e) {
     *x = (TokenWriter){ .s = s, .tokenizer = t, .command = command, .unread = -1, .stop = -1 };
     x->decoder.begun = true; /* behind the prompt */
-    x->sampler.temperature = option(p, OPTION_TEMPERATURE)->number;
-    x->sampler.top_k = option(p, OPTION_TOP_K)->count;
-    x->sampler.top_p = option(p, OPTION_TOP_P)->number;
-    x->sampler.min_p = option(p, OPTION_MIN_P)->number;
-    x->sampler.seed = option(p, OPTION_DRAW)->seed;
-    x->sampler.penalty = option(p, OPTION_REPEAT)->number;
+    writing_samples(x, p);
     x->stops.stop = option(p, OPTION_STOP)->list;
     x->stops.stops = (size_t)option(p, OPTION_STOP)->length;
     int32_t ids = t->ids < p->m->vocab ? t->ids : p->m->vocab;
-    int status = sampler_open(&x->sampler, ids, e);
+    int status = find_stops(x, e);
+    if (!status) status = sampler_open(&x->sampler, ids, e);
     x->logits = calloc((size_t)p->m->vocab, sizeof *x->logits);
     if (option(p, OPTION_SLIDE)->given) {
         x->ids = calloc((size_t)p->m->context, sizeof *x->ids);
@@ -34,6 +74,7 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
 
 void writing_close(TokenWriter *x) {
     free(x->logits);
+    free(x->token);
     free(x->ids);
     text_stops_free(&x->stops);
     decoder_free(&x->decoder);
@@ -169,7 +210,7 @@ int writing_answer(TokenWriter *x, int64_t count, Error *e) {
         int status = x->unread >= 0 ? decode(x, x->unread, e) : STATUS_OK;
         x->unread = -1;
         if (!status) status = draw(x, &id, e);
-        if (status || id == x->tokenizer->end || id == x->stop) return status;
+        if (status || stops_at(x, id)) return status;
         x->unread = id;
         status = decoder_push(&x->decoder, x->tokenizer, id, e);
         if (!status) status = give(x, false, e);

@@ -27,10 +27,12 @@ typedef struct TokenWriter {
     int32_t unread;   /* a token that was drawn and is not part of it yet; -1: none */
     char last;        /* byte of the answer that was written; 0: none */
     bool closed;      /* nobody reads what is written */
-    /* what ends an answer beside the tokenizer's end: texts, which are not written, an id (-1:
-    ** none), a byte in the text (0: none), and a flag that is looked at between tokens (NULL:
-    ** none) */
+    /* what ends an answer beside the tokenizer's ends: texts, which are not written, and those of
+    ** them that are tokens, an id (-1: none), a byte in the text (0: none), and a flag that is
+    ** looked at between tokens (NULL: none) */
     TextStops stops;
+    int32_t *token; /* 'tokens' of them */
+    size_t tokens;
     int32_t stop;
     char stop_byte;
     const volatile int *interrupted;

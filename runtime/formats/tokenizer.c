@@ -34,6 +34,7 @@ int tokenizer_kind(const char *name, const TokenizerKind **kind, Error *e) {
 int tokenizer_learn_from(Tokenizer *t, const TokenizerKind *kind, int64_t vocab,
                          const TextSource *from, Error *e) {
     *t = (Tokenizer){ .kind = kind, .end = -1 };
+    text_facts_none(&t->facts);
     int status = kind->learn(t, vocab, from, e);
     if (status) tokenizer_free(t);
     return status;
@@ -62,6 +63,7 @@ int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, cons
 int tokenizer_load(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const Safetensors *s,
                    Error *e) {
     *t = (Tokenizer){ .kind = kind, .end = -1 };
+    text_facts_none(&t->facts);
     int status = kind->load(t, vocab, s, e);
     if (status) tokenizer_free(t);
     return status;
@@ -81,6 +83,7 @@ int32_t tokenizer_find(const Tokenizer *t, const char *piece) {
 
 void tokenizer_free(Tokenizer *t) {
     if (t->kind && t->kind->free) t->kind->free(t);
+    if (t->kind) text_facts_free(&t->facts);
     *t = (Tokenizer){ 0 };
 }
 

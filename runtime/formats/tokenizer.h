@@ -17,6 +17,7 @@
 #include "error.h"
 #include "json.h"
 #include "safetensors.h"
+#include "text_facts.h"
 
 typedef struct TokenizerKind TokenizerKind;
 
@@ -25,7 +26,8 @@ enum { TOKENIZER_NAME = 80 }; /* bytes of a file's name that are kept */
 typedef struct Tokenizer {
     const TokenizerKind *kind; /* NULL: none */
     int32_t ids;               /* 0 … ids-1 are used; the model's vocabulary may be larger */
-    int32_t end;               /* id that ends a text; -1: none */
+    int32_t end;               /* id that stands between texts; -1: none */
+    TextFacts facts;           /* which begin and end one, and more */
     bool each_byte;            /* bytes that make no character are a U+FFFD each */
     void *tables;              /* the kind's own */
     /* of a file that a program reads text with: its name, and SHA-256 of its bytes; else "" */
@@ -119,6 +121,13 @@ char *tokenizer_unknown(char to[UNKNOWN_WORDS], const Tokenizer *t, const char *
 
 /* The id of a piece as the tokenizer's file spells it ("<|im_end|>"); -1: none. */
 int32_t tokenizer_find(const Tokenizer *t, const char *piece);
+
+/* Is something put in front of texts?  Does this text begin with the token that begins texts? */
+bool tokenizer_begins_texts(const Tokenizer *t);
+bool tokenizer_spells_begin(const Tokenizer *t, const char *text, size_t length);
+/* What --bos says, from then on: as the tokenizer's file, always, never. */
+typedef enum BeginChoice { BEGIN_AUTO, BEGIN_YES, BEGIN_NO } BeginChoice;
+int tokenizer_put_begin(Tokenizer *t, BeginChoice choice, const char *option, Error *e);
 
 /* A text that comes id by id; starts as {0}, or with 'specials' set. */
 struct Decoder {

@@ -16,8 +16,8 @@
 
 #include "tokenizer.h"
 
-/* From the bytes of a file, which need not live on; 'what' names it in messages.  t->end is what
-** the file says (SentencePiece), or the first that is there of the names of tokenizer_ends. */
+/* From the bytes of a file, which need not live on; 'what' names it in messages.  t->facts says
+** what begins and ends texts. */
 int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e);
 /* The same of a file's path; *bytes, if not NULL, gets the content, of malloc. */
 int tokenizer_open(Tokenizer *t, const char *path, char **bytes, size_t *length, Error *e);
@@ -30,9 +30,6 @@ typedef struct TiktokenExtra {
 } TiktokenExtra;
 int tokenizer_parse_tiktoken(Tokenizer *t, const char *what, const char *bytes, size_t length,
                              const TiktokenExtra *extra, Error *e);
-
-/* Names of tokens that end a text, in the order in which they are looked for; NULL ends them. */
-extern const char *const tokenizer_ends[];
 
 /* For 'info' and the like: the format and the algorithm, "tokenizer.json, byte-level BPE". */
 const char *tokenizer_described(const Tokenizer *t);

@@ -17,7 +17,7 @@ int sampler_open(Sampler *s, int32_t ids, Error *e) {
     s->weight = calloc((size_t)ids, sizeof *s->weight);
     size_t each = sizeof *s->order + sizeof *s->weight;
     bool whole = s->order && s->weight;
-    if (s->penalty > 1) {
+    if (s->penalty != 1 && s->penalty > 0) {
         s->seen = calloc((size_t)ids, sizeof *s->seen);
         s->logits = calloc((size_t)ids, sizeof *s->logits);
         each += sizeof *s->seen + sizeof *s->logits;

@@ -11,7 +11,7 @@ typedef struct Sampler {
     int64_t top_k;      /* 0: all */
     double top_p;       /* 1: all; the likeliest token always stays */
     double min_p;       /* of the likeliest one's probability, what others need; 0: nothing */
-    double penalty;     /* above 1: makes tokens that were seen less likely */
+    double penalty;     /* above 1: makes tokens that were seen less likely; 1: nothing */
     uint64_t seed;
     int32_t ids;    /* only 0 … ids-1 are chosen */
     int32_t *order; /* [ids] scratch */

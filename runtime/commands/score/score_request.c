@@ -21,8 +21,11 @@ typedef struct Encoded {
     size_t first; /* bytes that the first id stands for */
 } Encoded;
 
-static int encode(const ScoreReader *r, const char *text, size_t length, Encoded *out, Error *e) {
-    TokenIds ids = { .width = 4, .grows = true };
+/* The token that begins texts is in front, unless the text has it, as lm-eval 0.4.13 does. */
+static int encode(const ScoreReader *r, bool template, const char *text, size_t length,
+                  Encoded *out, Error *e) {
+    TokenIds ids = { .width = 4, .grows = true, .open = true };
+    ids.template = template && !tokenizer_spells_begin(r->tokenizer, text, length);
     *out = (Encoded){ 0 };
     int status = token_ids_encode(&ids, r->tokenizer, r->lines.place, text, length, e);
     int32_t *more = status ? NULL : realloc(ids.at, ((size_t)ids.count + 1) * sizeof *more);
@@ -51,7 +54,7 @@ static int wrong_member(const ScoreReader *r, const char *what, const JsonNode *
 static int whole_text(ScoreReader *r, const char *text, ScoreSpan *out, Error *e) {
     Encoded ids;
     size_t length = strlen(text);
-    int status = encode(r, text, length, &ids, e);
+    int status = encode(r, true, text, length, &ids, e);
     bool prefixed = r->prefix >= 0;
     if (!status && ids.count + prefixed < 2)
         status = wrong(r,
@@ -112,7 +115,8 @@ static int continuation(ScoreReader *r, const char *text, const char *more, cons
     memcpy(both, text, before);
     memcpy(both + before, more, after + 1);
     Encoded whole;
-    int status = encode(r, both, before + after, &whole, e);
+    bool template = *text || r->prefix < 0; /* --prefix is in the place of an empty context */
+    int status = encode(r, template, both, before + after, &whole, e);
     *x = (ScoreSpan){ .bytes = (int64_t)after };
     if (!status) status = join(r, context, &whole, x, e);
     if (x->context + x->count - 1 > r->longest) r->longest = x->context + x->count - 1;
@@ -132,7 +136,8 @@ static int continuations(ScoreReader *r, const JsonNode *context, const JsonNode
                          ScoreRequest *q, Error *e) {
     const Json *j = &r->json;
     Encoded ids;
-    int status = encode(r, context->text, without_blanks(context->text), &ids, e);
+    bool template = *context->text || r->prefix < 0;
+    int status = encode(r, template, context->text, without_blanks(context->text), &ids, e);
     const JsonNode *one = more->type == JSON_STRING ? more : json_first(j, more);
     for (int32_t i = 0; i < q->spans && !status; i++, one = json_next(j, one))
         status = one->type != JSON_STRING

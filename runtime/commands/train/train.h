@@ -29,6 +29,7 @@ typedef struct RunWords {
     char *bytes[2];       /* of those that are no UTF-8 */
     bool remembered[2];
     bool weights_only; /* in the end, typed or saved */
+    BeginChoice bos;   /* typed or saved */
     Text text;
 } RunWords;
 

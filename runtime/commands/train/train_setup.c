@@ -100,12 +100,16 @@ static int make_tokenizer(Run *r, const Safetensors *from, const DataFiles *f, E
     const char *name = model_text(r->p, r->p->m->tokenizer);
     const TokenizerKind *kind;
     int status = program_tokenizer_open(r->p, from, &r->tokenizer, e);
+    if (!status && r->tokenizer.kind)
+        status = tokenizer_put_begin(&r->tokenizer, r->words.bos, "--bos", e);
     if (status || r->tokenizer.kind) return status;
     if (!*name && !data_files_text(f)) return STATUS_OK; /* tokens need none */
     status = tokenizer_kind(name, &kind, e);
     if (status) return status;
-    return from && tokenizer_held(kind, from) ? tokenizer_load(&r->tokenizer, kind, vocab, from, e)
-                                              : data_files_learn(f, &r->tokenizer, kind, vocab, e);
+    status = from && tokenizer_held(kind, from)
+        ? tokenizer_load(&r->tokenizer, kind, vocab, from, e)
+        : data_files_learn(f, &r->tokenizer, kind, vocab, e);
+    return status ? status : tokenizer_put_begin(&r->tokenizer, r->words.bos, "--bos", e);
 }
 
 /* No output may land on what is read. */

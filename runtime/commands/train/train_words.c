@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Where the data of a run is, and whether it ends in weights alone: what is typed, else what the
-** checkpoint remembers of what was.  A checkpoint has it as a JSON object, with names as they were
-** typed.
+** Where the data of a run is, what --bos says, and whether it ends in weights alone: what is
+** typed, else what the checkpoint remembers of what was.  A checkpoint has it as a JSON object,
+** with names as they were typed.
 */
 #include "train.h"
 
@@ -95,6 +95,10 @@ static int recall(RunWords *w, const Program *p, const char *saved, Error *e) {
     if (!typed && field && field->type == JSON_STRING) w->data.field = w->val.field = field->text;
     const JsonNode *only = status ? NULL : json_member(&w->saved, w->saved.node, "weights_only");
     w->weights_only |= only && only->type == JSON_TRUE;
+    const JsonNode *bos = status ? NULL : json_member(&w->saved, w->saved.node, "bos");
+    bool told = bos && bos->type == JSON_STRING && !option(p, OPTION_BOS)->given;
+    if (told && !strcmp(bos->text, "yes")) w->bos = BEGIN_YES;
+    if (told && !strcmp(bos->text, "no")) w->bos = BEGIN_NO;
     return status;
 }
 
@@ -111,6 +115,7 @@ static void write_words(RunWords *w) {
     }
     text_add(t, ", \"field\": ");
     text_json_string(t, w->data.field);
+    if (w->bos) text_add(t, ", \"bos\": \"%s\"", w->bos == BEGIN_YES ? "yes" : "no");
     text_add(t, w->weights_only ? ", \"weights_only\": true}" : "}");
 }
 
@@ -119,6 +124,7 @@ int run_words(Run *r, const char *saved, Error *e) {
     w->data = program_words(r->p, OPTION_DATA);
     w->val = program_words(r->p, OPTION_VAL);
     w->weights_only = option(r->p, OPTION_WEIGHTS_ONLY)->given;
+    w->bos = (BeginChoice)option(r->p, OPTION_BOS)->choice;
     int status = saved ? recall(w, r->p, saved, e) : STATUS_OK;
     if (!status && !w->data.words) status = options_require(&r->p->options, OPTION_DATA, e);
     if (status) return status;

@@ -10,18 +10,6 @@
 #include "characters.h"
 #include "tokenizer_file.h"
 
-const char *const tokenizer_ends[] = { "<|endoftext|>",
-                                       "<|end_of_text|>",
-                                       "</s>",
-                                       "<|im_end|>",
-                                       "<eos>",
-                                       "<|eot_id|>",
-                                       "[EOS]",
-                                       "<\xef\xbd\x9c"
-                                       "end\xe2\x96\x81of\xe2\x96\x81sentence"
-                                       "\xef\xbd\x9c>",
-                                       NULL };
-
 /* == Bytes ================================================================ */
 
 /* GPT-2's table: printable characters of Latin-1 are themselves, the others come from U+0100 on. */
@@ -57,6 +45,7 @@ int byte_of_piece(const char *text, size_t length) {
 TokenFile *token_file_new(Tokenizer *t, TokenFormat format, const char *what, Error *e) {
     TokenFile *f = calloc(1, sizeof *f);
     *t = (Tokenizer){ .kind = &tokenizer_in_file, .end = -1, .tables = f };
+    text_facts_none(&t->facts);
     if (!f) {
         t->kind = NULL;
         error_memory(e, what, sizeof *f);
@@ -115,8 +104,6 @@ static bool mark_inside(const char *text, size_t length) {
 
 void token_file_done(Tokenizer *t) {
     TokenFile *f = t->tables;
-    for (int i = 0; tokenizer_ends[i] && t->end < 0; i++)
-        t->end = tokenizer_find(t, tokenizer_ends[i]);
     f->mark_splits = !f->bytes && !f->ignore_merges && !f->score
         && vocabulary_find(&f->pieces, MARK, MARK_BYTES) >= 0;
     for (int32_t i = 0; i < f->pieces.ids && f->mark_splits; i++) {

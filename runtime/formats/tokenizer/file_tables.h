@@ -69,6 +69,7 @@ typedef struct TokenFile {
     int32_t *before, *after; /* around a text */
     int before_count, after_count;
     DecodeStart start;
+    bool prefix_once; /* SentencePiece: only what begins a text begins with a space */
 } TokenFile;
 
 extern const TokenizerKind tokenizer_in_file;
@@ -80,7 +81,7 @@ int token_file_ids(Tokenizer *t, int32_t ids, const char *what, Error *e);
 /* An added token, whose piece stands already. */
 int added_add(AddedSet *s, const AddedToken *token, const char *text, size_t length,
               const char *what, Error *e);
-/* Once all is read: the end's id where it is not known, and whether marks split. */
+/* Once all is read: whether marks split. */
 void token_file_done(Tokenizer *t);
 
 #define MARK "\xe2\x96\x81" /* ▁, which stands for a space */
@@ -123,7 +124,7 @@ void token_cache_open(TokenCall *c, size_t length);
 /* token_unigram.c */
 int token_unigram(TokenCall *c, const char *text, size_t length, Error *e);
 /* token_sentence.c: SentencePiece's normalizer, and then its ids. */
-int token_sentence(TokenCall *c, const char *text, size_t length, Error *e);
+int token_sentence(TokenCall *c, const char *text, size_t length, bool first, Error *e);
 /* SentencePiece: bytes of a piece that is none, or the unknown one. */
 void token_piece(TokenCall *c, int32_t id, const char *text, size_t length);
 

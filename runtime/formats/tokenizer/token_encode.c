@@ -56,7 +56,7 @@ static int cut(TokenCall *c, const AddedSet *set, const char *text, size_t lengt
 
 static int raw_part(TokenCall *c, const char *text, size_t length, bool first, Error *e) {
     int status = STATUS_OK;
-    if (c->f->format == FORMAT_PIECES) return token_sentence(c, text, length, e);
+    if (c->f->format == FORMAT_PIECES) return token_sentence(c, text, length, first, e);
     if (c->f->normalizer.count)
         status = normalize(&c->f->normalizer, &c->normalize, c->what, &text, &length, e);
     return status ? status : cut(c, &c->f->normalized, text, length, first, normalized_part, e);

@@ -201,7 +201,7 @@ static void find_bytes(TokenFile *f) {
     }
 }
 
-static int read_model(const TokenJson *r, const JsonNode *model, const JsonNode *added) {
+static int read_model(TokenJson *r, const JsonNode *model, const JsonNode *added) {
     const JsonNode *type = model ? json_member(r->j, model, "type") : NULL,
                    *vocab = model ? json_member(r->j, model, "vocab") : NULL;
     int32_t ids = 0;
@@ -211,6 +211,7 @@ static int read_model(const TokenJson *r, const JsonNode *model, const JsonNode 
     if (!vocab || vocab->type != JSON_OBJECT) return token_json_lacks(r, model, "vocab", "pieces");
     int status = read_flags(r, model);
     if (!status) status = count_ids(r, vocab, added, &ids);
+    if (!status) ids = text_reader_ids(&r->text, ids);
     if (!status) status = token_file_ids(r->t, ids, r->what, r->e);
     if (!status) status = add_pieces(r, vocab);
     if (!status) status = add_merges(r, model);
@@ -304,13 +305,16 @@ static int read_parts(TokenJson *r) {
         return token_json_lacks(r, root, "version", "1.0");
     if (added && added->type != JSON_ARRAY && added->type != JSON_NULL)
         return token_json_wrong(r, added, "a list");
-    int status = token_json_normalizer(r, json_member(r->j, root, "normalizer"));
+    const JsonNode *object = json_member(r->j, root, TEXT_MEMBER);
+    int status = text_reader_node(&r->text, r->j, object, r->what, r->e);
+    if (!status) status = token_json_normalizer(r, json_member(r->j, root, "normalizer"));
     if (!status) status = token_json_splitter(r, json_member(r->j, root, "pre_tokenizer"));
     if (!status) status = read_model(r, json_member(r->j, root, "model"), added);
     if (!status) status = read_added(r, added);
     if (!status) status = token_json_template(r, json_member(r->j, root, "post_processor"));
+    if (!status) status = text_reader_add(&r->text, r->t, r->e);
     if (!status) status = token_json_decoder(r, json_member(r->j, root, "decoder"));
-    return status;
+    return status ? status : text_facts_read(r->t, &r->text.object, r->e);
 }
 
 int token_json_read(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e) {
@@ -320,6 +324,7 @@ int token_json_read(Tokenizer *t, const char *what, const char *bytes, size_t le
     if (status) return status;
     r.f = token_file_new(t, FORMAT_JSON, what, e);
     status = r.f ? read_parts(&r) : STATUS_LIMIT;
+    text_reader_close(&r.text);
     json_free(&j);
     vocabulary_free(&r.renamed);
     if (status) return status;

@@ -4,12 +4,14 @@
 #define STRATA_TOKEN_JSON_H
 
 #include "file_tables.h"
+#include "text_reader.h"
 
 typedef struct TokenJson {
     Tokenizer *t;
     TokenFile *f;
     const Json *j;
     const char *what;
+    TextReader text;    /* the object of text_facts.h */
     Vocabulary renamed; /* added tokens of which normalization leaves another text */
     Error *e;
 } TokenJson;

@@ -8,53 +8,10 @@
 #include <string.h>
 
 #include "characters.h"
+#include "protobuf.h"
+#include "text_object_model.h"
+#include "text_reader.h"
 #include "tokenizer_file.h"
-
-/* == Protocol buffers ===================================================== */
-
-typedef struct Message {
-    const char *at, *end;
-} Message;
-
-typedef struct Field {
-    uint64_t number, value; /* of varints and fixed sizes */
-    Message inside;         /* of what has a length */
-    int wire;
-} Field;
-
-static bool varint(Message *m, uint64_t *out) {
-    *out = 0;
-    for (int shift = 0; shift < 64 && m->at < m->end; shift += 7) {
-        unsigned char c = (unsigned char)*m->at++;
-        *out |= (uint64_t)(c & 127) << shift;
-        if (c < 128) return true;
-    }
-    return false;
-}
-
-/* 1: a field, 0: the end, -1: there is none where one should be */
-static int next_field(Message *m, Field *f) {
-    uint64_t key, size;
-    if (m->at == m->end) return 0;
-    if (!varint(m, &key)) return -1;
-    *f = (Field){ .number = key >> 3, .wire = (int)(key & 7) };
-    if (!f->number) return -1;
-    if (f->wire == 0) return varint(m, &f->value) ? 1 : -1;
-    if (f->wire == 2) {
-        if (!varint(m, &size) || size > (uint64_t)(m->end - m->at)) return -1;
-        f->inside = (Message){ m->at, m->at + size };
-        m->at += size;
-        return 1;
-    }
-    size_t bytes = f->wire == 5 ? 4 : f->wire == 1 ? 8 : 0;
-    if (!bytes || (size_t)(m->end - m->at) < bytes) return -1;
-    for (size_t i = 0; i < bytes; i++)
-        f->value |= (uint64_t)(unsigned char)m->at[i] << 8 * i;
-    m->at += bytes;
-    return 1;
-}
-
-static size_t size_of(Message m) { return (size_t)(m.end - m.at); }
 
 /* == The model ============================================================ */
 
@@ -69,6 +26,7 @@ typedef struct ModelReader {
     uint64_t type;
     Message end, surface, charsmap; /* names of the trainer; the normalizer's map */
     int32_t count, piece;           /* of pieces; the one that is read */
+    TextReader text;                /* the file's object */
     Error *e;
 } ModelReader;
 
@@ -101,7 +59,7 @@ static int read_trainer(ModelReader *r, Message m) {
     Message whole = m;
     Field x;
     int more;
-    while ((more = next_field(&m, &x)) > 0) {
+    while ((more = message_next(&m, &x)) > 0) {
         if (x.number == 3 && !x.wire) r->type = x.value;
         if (x.number == 24 && !x.wire) r->f->charsmap.suffix = x.value != 0;
         if (x.number == 35 && !x.wire) r->f->byte_fallback = x.value != 0;
@@ -121,8 +79,8 @@ static int read_normalizer(ModelReader *r, Message m, bool back) {
     Charsmap *c = &r->f->charsmap;
     Field x;
     int more;
-    while ((more = next_field(&m, &x)) > 0) {
-        if (x.number == 2 && x.wire == 2 && back && size_of(x.inside))
+    while ((more = message_next(&m, &x)) > 0) {
+        if (x.number == 2 && x.wire == 2 && back && message_size(x.inside))
             return wrong(r, "denormalizer", "none", "one: not in this version");
         if (back) continue;
         if (x.number == 2 && x.wire == 2) r->charsmap = x.inside;
@@ -139,7 +97,7 @@ static int read_specs(ModelReader *r, Message m) {
     Field x;
     int more, status = STATUS_OK;
     r->f->charsmap.dummy_prefix = r->f->charsmap.squeeze = r->f->charsmap.escape = true;
-    while (!status && (more = next_field(&m, &x)) > 0) {
+    while (!status && (more = message_next(&m, &x)) > 0) {
         if (x.wire != 2) continue;
         if (x.number == 1 && r->count++ == VOCABULARY_IDS)
             return error_set(r->e, STATUS_LIMIT, "%s:pieces: expected at most %d, found more",
@@ -151,7 +109,7 @@ static int read_specs(ModelReader *r, Message m) {
     if (status) return status;
     if (more < 0) return broken(r, "model", &m, whole);
     if (!r->count) return wrong(r, "pieces", "some", "none");
-    return charsmap_read(&r->f->charsmap, r->charsmap.at, size_of(r->charsmap), r->what, r->e);
+    return charsmap_read(&r->f->charsmap, r->charsmap.at, message_size(r->charsmap), r->what, r->e);
 }
 
 /* == Pieces =============================================================== */
@@ -169,13 +127,13 @@ static int read_piece(ModelReader *r, Message m, ModelPiece *p) {
     char place[PLACE];
     Text mended = { 0 };
     *p = (ModelPiece){ .type = NORMAL };
-    while ((more = next_field(&m, &x)) > 0) {
+    while ((more = message_next(&m, &x)) > 0) {
         uint32_t bits = (uint32_t)x.value;
         if (x.number == 1 && x.wire == 2) p->text = x.inside;
         if (x.number == 2 && x.wire == 5) memcpy(&p->score, &bits, sizeof bits);
         if (x.number == 3 && !x.wire) p->type = x.value;
     }
-    size_t n = size_of(p->text);
+    size_t n = message_size(p->text);
     if (more < 0) return broken(r, place_of(r, "", place), &m, whole);
     if (!n || n > PIECE_LONGEST || memchr(p->text.at, 0, n))
         return wrong_piece(r, ".piece", "1 to 8000 bytes without NUL",
@@ -196,8 +154,8 @@ static int show(ModelReader *r, int32_t id, const ModelPiece *p, int byte) {
     const char *at = p->text.at, *found;
     if (byte >= 0) return vocabulary_set(&r->f->shown, id, &one, 1, false, r->what, r->e);
     if (p->type == UNKNOWN)
-        return vocabulary_set(&r->f->shown, id, r->surface.at, size_of(r->surface), false, r->what,
-                              r->e);
+        return vocabulary_set(&r->f->shown, id, r->surface.at, message_size(r->surface), false,
+                              r->what, r->e);
     if (p->type == CONTROL) return STATUS_OK;
     while ((found = memmem(at, (size_t)(p->text.end - at), MARK, MARK_BYTES))) {
         text_bytes(&shown, at, (size_t)(found - at));
@@ -231,7 +189,7 @@ static int add_unknown(ModelReader *r, int32_t id) {
 static int add_piece(ModelReader *r, int32_t id, const ModelPiece *p) {
     TokenFile *f = r->f;
     const char *text = p->text.at;
-    size_t n = size_of(p->text);
+    size_t n = message_size(p->text);
     bool taken = p->type == NORMAL || p->type == USER, known = p->type <= BYTE && p->type;
     int byte = p->type == BYTE ? byte_of_piece(text, n) : -1, status = STATUS_OK;
     if (!known) return wrong_piece(r, ".type", "a type from 1 to 6", "another");
@@ -257,11 +215,12 @@ static int read_pieces(ModelReader *r, Message m) {
     Field x;
     ModelPiece p;
     int32_t id = 0;
-    int status = token_file_ids(r->t, r->count, r->what, r->e);
-    if (!status) status = vocabulary_open(&r->f->shown, r->count, r->what, r->e);
+    int32_t ids = text_reader_ids(&r->text, r->count);
+    int status = token_file_ids(r->t, ids, r->what, r->e);
+    if (!status) status = vocabulary_open(&r->f->shown, ids, r->what, r->e);
     r->f->score = status ? NULL : calloc((size_t)r->count, sizeof *r->f->score);
     if (!status && !r->f->score) status = error_memory(r->e, r->what, (size_t)r->count);
-    while (!status && next_field(&m, &x) > 0) {
+    while (!status && message_next(&m, &x) > 0) {
         if (x.number != 1 || x.wire != 2) continue;
         r->piece = id;
         status = read_piece(r, x.inside, &p);
@@ -310,21 +269,34 @@ static int rank_pieces(ModelReader *r) {
     return STATUS_OK;
 }
 
+static int read_all(ModelReader *r, const char *bytes, size_t length, Error *e) {
+    Message m = { bytes, bytes + length };
+    const char *text;
+    size_t size;
+    int status = read_specs(r, m);
+    if (!status && text_model_object(bytes, length, &text, &size))
+        status = text_reader_text(&r->text, text, size, r->what, e);
+    if (!status) status = read_pieces(r, m);
+    if (!status && r->type == BPE) status = rank_pieces(r);
+    if (status) return status;
+    r->t->each_byte = true;
+    r->t->end = r->t->kind->find(r->t, r->end.at, message_size(r->end));
+    status = text_reader_add(&r->text, r->t, e);
+    return status ? status : text_facts_read(r->t, &r->text.object, e);
+}
+
 int token_model_read(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e) {
     static const char surface[] = " \xe2\x81\x87 ", end[] = "</s>";
     ModelReader r = { .t = t, .what = what, .type = UNIGRAM, .e = e };
-    Message m = { bytes, bytes + length };
     r.surface = (Message){ surface, surface + sizeof surface - 1 };
     r.end = (Message){ end, end + sizeof end - 1 };
     r.f = token_file_new(t, FORMAT_PIECES, what, e);
     if (!r.f) return STATUS_LIMIT;
     r.f->low = 3.402823466e+38f;
-    int status = read_specs(&r, m);
-    if (!status) status = read_pieces(&r, m);
-    if (!status && r.type == BPE) status = rank_pieces(&r);
+    r.text.object.what = what;
+    int status = read_all(&r, bytes, length, e);
+    text_reader_close(&r.text);
     if (status) return status;
-    t->each_byte = true;
-    t->end = t->kind->find(t, r.end.at, size_of(r.end));
     r.f->described = r.type == BPE ? "SentencePiece, BPE" : "SentencePiece, unigram";
     r.f->start = r.f->charsmap.squeeze ? START_ALL_PIECES
         : r.f->charsmap.dummy_prefix   ? START_PIECES

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "scanner.h"
+#include "text_reader.h"
 #include "tokenizer_file.h"
 
 typedef struct TiktokenKnown {
@@ -31,6 +32,7 @@ typedef struct RankReader {
     TokenFile *f;
     const char *what;
     int64_t line;
+    TextReader text; /* the object of text_facts.h */
     Error *e;
 } RankReader;
 
@@ -199,7 +201,7 @@ static int unknown_size(RankReader *r, int64_t lines) {
     return status;
 }
 
-static int read_all(RankReader *r, const char *bytes, size_t length, const TiktokenExtra *x) {
+static int read_ranks(RankReader *r, const char *bytes, size_t length, const TiktokenExtra *x) {
     RankCount c = { 0, -1 };
     const TiktokenKnown *k = NULL;
     int status = each_line(r, bytes, length, count_line, &c);
@@ -214,11 +216,26 @@ static int read_all(RankReader *r, const char *bytes, size_t length, const Tikto
     if (ids > VOCABULARY_IDS)
         return error_set(r->e, STATUS_LIMIT, "%s: expected ranks below %d, found %lld", r->what,
                          VOCABULARY_IDS, (long long)c.most);
+    ids = text_reader_ids(&r->text, (int32_t)ids);
     status = token_file_ids(r->t, (int32_t)ids, r->what, r->e);
     if (!status) status = each_line(r, bytes, length, set_line, NULL);
     if (!status) status = each_line(r, bytes, length, pair_line, NULL);
     if (!status) status = add_specials(r, k, x, c.most + 1);
     return status ? status : set_pattern(r, k, x);
+}
+
+/* The last line may be an object. */
+static int read_all(RankReader *r, const char *bytes, size_t length, const TiktokenExtra *x) {
+    size_t from = length, to = length, skip = sizeof TEXT_MEMBER;
+    int status = STATUS_OK;
+    r->text.object.what = r->what;
+    if (text_object_span(bytes, length, &from, &to))
+        status = text_reader_text(&r->text, bytes + from + skip, to - from - skip, r->what, r->e);
+    if (!status) status = read_ranks(r, bytes, from, x);
+    if (!status) status = text_reader_add(&r->text, r->t, r->e);
+    if (!status) status = text_facts_read(r->t, &r->text.object, r->e);
+    text_reader_close(&r->text);
+    return status;
 }
 
 int tokenizer_parse_tiktoken(Tokenizer *t, const char *what, const char *bytes, size_t length,

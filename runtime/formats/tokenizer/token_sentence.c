@@ -39,8 +39,10 @@ static void add(Text *out, const Charsmap *x, const char *text, size_t length) {
         else text_bytes(out, text + i, 1);
 }
 
-static void normalize_sentence(const TokenFile *f, Text *out, const char *text, size_t length) {
+static void normalize_sentence(const TokenFile *f, Text *out, const char *text, size_t length,
+                               bool first) {
     const Charsmap *x = &f->charsmap;
+    bool prefix = x->dummy_prefix && (first || !f->prefix_once);
     const char *end = text + length;
     bool space = x->squeeze;
     Normalized p;
@@ -51,7 +53,7 @@ static void normalize_sentence(const TokenFile *f, Text *out, const char *text, 
         text += p.bytes;
     }
     if (text == end) return;
-    if (!x->suffix && x->dummy_prefix) add_space(out, x);
+    if (!x->suffix && prefix) add_space(out, x);
     for (; text < end; text += p.bytes) {
         p = next(f, text, (size_t)(end - text));
         for (; space && p.length && *p.to == ' '; p.length--)
@@ -62,11 +64,11 @@ static void normalize_sentence(const TokenFile *f, Text *out, const char *text, 
     }
     while (x->squeeze && !out->failed && ends_with_space(out, x))
         out->length -= x->escape ? MARK_BYTES : 1;
-    if (x->suffix && x->dummy_prefix) add_space(out, x);
+    if (x->suffix && prefix) add_space(out, x);
 }
 
-int token_sentence(TokenCall *c, const char *text, size_t length, Error *e) {
-    normalize_sentence(c->f, &c->pieces, text, length);
+int token_sentence(TokenCall *c, const char *text, size_t length, bool first, Error *e) {
+    normalize_sentence(c->f, &c->pieces, text, length, first);
     if (c->pieces.failed) return text_status(&c->pieces, e);
     return c->pieces.length ? token_marks(c, c->pieces.at, c->pieces.length, e) : STATUS_OK;
 }
