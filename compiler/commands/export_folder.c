@@ -26,6 +26,8 @@ static const char *const written[] = {
     "tokenizer.model",
     "tokenizer_config.json",
     "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
     ".",
     "..",
 };

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export.h"
+#include "export_text.h"
 #include "exporter.h"
-#include "gguf_tokenizer.h"
-#include "publish.h"
 #include "torch_file.h"
 
 /* == A model with code of its own ========================================= */
@@ -73,11 +71,12 @@ static int write_code(const Export *x, const ExportFolder *f, Error *e) {
     return status;
 }
 
-static int write_own(const Export *x, const ExportFolder *f, Error *e) {
+static int write_own(const Export *x, const ExportText *text, const ExportFolder *f, Error *e) {
     Text t = { 0 };
     TensorPlan plan = { 0 };
     own_config(x, &t);
     int status = write_code(x, f, e);
+    if (!status) status = export_text_config(text, &t, e);
     if (!status) status = export_folder_text(f, "config.json", &t, e);
     if (!status) status = plan_parameters(x, &plan, e);
     char *path = status ? NULL : export_folder_file(f, "model.safetensors", e);
@@ -90,56 +89,25 @@ static int write_own(const Export *x, const ExportFolder *f, Error *e) {
 
 /* == A model that transformers has ======================================== */
 
-static int write_known(const ExportFolder *f, const Exported *made, Error *e) {
+static int write_known(const ExportText *text, const ExportFolder *f, Exported *made, Error *e) {
     char *path = export_folder_file(f, "model.safetensors", e);
     int status = path ? plan_write(&made->plan, path, e) : e->status;
+    if (!status) status = export_text_config(text, &made->config, e);
     if (!status) status = export_folder_text(f, "config.json", &made->config, e);
     free(path);
     return status;
 }
 
-static bool is_json(const char *path) {
-    size_t n = strlen(path);
-    return n > 5 && !strcmp(path + n - 5, ".json");
-}
-
-static int copy_tokenizer(const char *from, const ExportFolder *f, Error *e) {
-    bool json = is_json(from);
-    char *to = export_folder_file(f, json ? "tokenizer.json" : "tokenizer.model", e);
-    int status = to ? publish_copy(from, to, e) : e->status;
-    Text t = { 0 };
-    text_add(&t, "{\n  \"tokenizer_class\": \"%s\"\n}\n",
-             json ? "PreTrainedTokenizerFast" : "LlamaTokenizer");
-    if (!status) status = export_folder_text(f, "tokenizer_config.json", &t, e);
-    text_free(&t);
-    free(to);
-    return status;
-}
-
-/* With the ids that begin and end a text, where the tokenizer names them. */
-static int write_generation(const char *tokenizer, bool cache, const ExportFolder *f, Error *e) {
-    int64_t begin = -1, end = -1;
-    Text t = { 0 };
-    int status = tokenizer && is_json(tokenizer) ? tokenizer_text_ends(tokenizer, &begin, &end, e)
-                                                 : 0;
-    text_add(&t, "{\n");
-    if (begin >= 0) text_add(&t, "  \"bos_token_id\": %lld,\n", (long long)begin);
-    if (end >= 0) text_add(&t, "  \"eos_token_id\": %lld,\n", (long long)end);
-    text_add(&t, "  \"use_cache\": %s\n}\n", cache ? "true" : "false");
-    if (!status) status = export_folder_text(f, "generation_config.json", &t, e);
-    text_free(&t);
-    return status;
-}
-
 /* == The command ========================================================== */
 
-static int write_all(Export *x, const ExportFolder *f, const Exported *made, Error *e) {
+static int write_all(Export *x, const ExportFolder *f, Exported *made, Error *e) {
     bool known = !made->refused[0];
-    int status = known ? write_known(f, made, e) : write_own(x, f, e);
-    char *tokenizer = status ? NULL : export_tokenizer(x, e);
-    if (!status) status = e->status;
-    if (!status) status = write_generation(tokenizer, known, f, e);
-    if (!status && tokenizer) status = copy_tokenizer(tokenizer, f, e);
+    ExportText text = { 0 };
+    char *tokenizer = export_tokenizer(x, e);
+    int status = tokenizer ? export_text_open(&text, tokenizer, e) : e->status;
+    if (!status) status = known ? write_known(&text, f, made, e) : write_own(x, &text, f, e);
+    if (!status) status = export_text_write(&text, known, f, e);
+    export_text_close(&text);
     free(tokenizer);
     if (!status && x->check) status = export_check(x, f, known, e);
     return status;

@@ -7,7 +7,6 @@
 #include "files.h"
 #include "import.h"
 #include "publish.h"
-#include "tokenizer_file.h"
 #include "weight_tools.h"
 
 #include <dirent.h>
@@ -51,23 +50,6 @@ static int find_tokenizer(Import *i, const char *base, Error *e) {
     return status;
 }
 
-/* Programs carry what they can read; another tokenizer is copied, and no spec names it. */
-static int check_tokenizer(Import *i, Error *e) {
-    int64_t vocab = INT32_MAX;
-    Tokenizer t = { 0 };
-    const JsonNode *size = json_member(&i->config, i->config.node, "vocab_size");
-    if (size) json_int64(size, &vocab);
-    if (!i->tokenizer) return STATUS_OK;
-    int status = tokenizer_open(&t, i->tokenizer_from, NULL, NULL, &i->refused);
-    if (status && status != STATUS_USER) return error_set(e, status, "%s", i->refused.text);
-    if (!status && t.ids > vocab)
-        error_set(&i->refused, STATUS_USER,
-                  "%s: expected at most the vocabulary, %lld ids, found %d", i->tokenizer_from,
-                  (long long)vocab, t.ids);
-    tokenizer_free(&t);
-    return STATUS_OK;
-}
-
 /* == The command ========================================================== */
 
 static int write_spec(const Import *i, Error *e) {
@@ -83,7 +65,7 @@ static int write_all(Import *i, Error *e) {
     for (int32_t k = 0; k < i->made.sames && !status; k++)
         status = plan_compare(i->made.same[k].one, i->made.same[k].other, e);
     if (!status) status = plan_write(&i->made.plan, i->weights, e);
-    if (!status && i->tokenizer) status = publish_copy(i->tokenizer_from, i->tokenizer, e);
+    if (!status && i->tokenizer) status = publish_text(i->tokenizer, &i->tokenizer_text, e);
     if (!status) status = write_spec(i, e);
     if (status) return status;
     show_line(stdout, "", i->spec, "");
@@ -149,7 +131,7 @@ static int import_folder(Import *i, const Options *o, Error *e) {
         status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text,
                             option_of(o, STRATA_OPTION_REPLACE_TRAINED)->given, e);
     if (!status) status = check_change(i, e);
-    if (!status) status = check_tokenizer(i, e);
+    if (!status) status = import_text(i, e);
     bool named = i->tokenizer && !i->refused.status;
     ImportRequest r = { .folder = &i->folder,
                         .config = &i->config,
@@ -179,6 +161,7 @@ int command_import(const Options *o, Error *e) {
     free(i.weights);
     free(i.tokenizer_from);
     free(i.tokenizer);
+    text_free(&i.tokenizer_text);
     for (int64_t k = 0; k < i.fresh_count; k++)
         free(i.fresh[k].name);
     free(i.fresh);

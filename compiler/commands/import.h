@@ -18,6 +18,7 @@ typedef struct Import {
     Json config;
     const char *name;                                  /* without its folder */
     char *spec, *weights, *tokenizer_from, *tokenizer; /* paths; the last two may be NULL */
+    Text tokenizer_text;                               /* what is written to it */
     const char *residual, *route;                      /* other ones, as Lua; NULL: its own */
     const char *importer;                              /* a Lua file; NULL: the library's */
     Imported made;
@@ -33,6 +34,9 @@ typedef struct Import {
 ** model is planned, with its shape, and nothing else is.  With another mixer or route the plan
 ** becomes that: what is new begins with its initial values, what nothing needs is left over. */
 int import_check(Import *i, Error *e);
+/* import_text.c: the tokenizer's file, with what the folder says of texts; what programs cannot
+** read of it becomes i->refused. */
+int import_text(Import *i, Error *e);
 void import_tell(const Import *i); /* what became of tensors, of another mixer */
 
 #endif

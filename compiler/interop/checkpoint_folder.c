@@ -61,8 +61,7 @@ int folder_file(const CheckpointFolder *c, const char *name, char **path, bool *
     return status;
 }
 
-/* A file's text, at most 'most' bytes, to be freed. */
-static int read_text(const char *path, size_t most, char **text, size_t *n, Error *e) {
+int folder_read(const char *path, size_t most, char **text, size_t *n, Error *e) {
     Input in;
     int status = input_open(&in, path, e);
     if (status) return status;
@@ -85,7 +84,7 @@ int folder_json(const CheckpointFolder *c, const char *name, size_t bytes, uint3
     size_t n;
     int status = folder_file(c, name, &path, there, e);
     if (status || !*there) return status;
-    status = read_text(path, bytes, &text, &n, e);
+    status = folder_read(path, bytes, &text, &n, e);
     if (!status) {
         status = json_parse(j, path, text, n, values, e);
         free(text);

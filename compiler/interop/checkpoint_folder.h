@@ -40,6 +40,8 @@ StoredTensor *folder_find(const CheckpointFolder *c, const char *name); /* NULL:
 /* The path of a plain file name in the folder, to be freed: checked as above.  *there tells
 ** whether there is such a file; if not, *path is NULL and nothing is wrong. */
 int folder_file(const CheckpointFolder *c, const char *name, char **path, bool *there, Error *e);
+/* A file's bytes, at most 'most', with room for one more behind them, to be freed. */
+int folder_read(const char *path, size_t most, char **text, size_t *n, Error *e);
 /* Parses a JSON file of the folder, at most 'bytes' and 'values' large; *there as above. */
 int folder_json(const CheckpointFolder *c, const char *name, size_t bytes, uint32_t values, Json *j,
                 bool *there, Error *e);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "tokenizer_file.h"
 
 enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4, TYPE_UNUSED = 5 };
 
@@ -156,36 +157,34 @@ static int add_merges(const Json *j, const char *file, Gguf *g, Error *e) {
     return STATUS_OK;
 }
 
-static const char *const beginning[] = { "<|begin_of_text|>", "<s>", "<|endoftext|>", NULL };
-static const char *const ending[] = { "<|im_end|>",    "<|eot_id|>", "<|end_of_text|>",
-                                      "<|endoftext|>", "</s>",       NULL };
+/* == What begins and ends texts =========================================== */
 
-/* The id of the first of these texts that is an added token; -1: none is. */
-static int64_t added_id(const Json *j, const char *const *names) {
-    const JsonNode *added = member(j, j->node, "added_tokens", JSON_ARRAY);
-    int64_t id;
-    for (; added && *names; names++)
-        for (const JsonNode *n = json_first(j, added); n; n = json_next(j, n)) {
-            const JsonNode *at = member(j, n, "id", JSON_NUMBER);
-            if (!strcmp(string(j, n, "content"), *names) && at && json_int64(at, &id)) return id;
-        }
+static void add_id(Gguf *g, const char *key, int32_t id) {
+    if (id >= 0) gguf_u32(g, key, (uint32_t)id);
+}
+
+/* The token that ends a turn of a conversation, beside the one that ends texts. */
+static int32_t turn_end(const Tokenizer *t, int32_t eos) {
+    static const char *const names[] = { "<|eot_id|>", "<|im_end|>",    "<end_of_turn>",
+                                         "<|end|>",    "<|endofturn|>", "<|return|>",
+                                         NULL };
+    for (int i = 0; names[i]; i++) {
+        int32_t id = tokenizer_find(t, names[i]);
+        if (id >= 0 && (id == eos || text_facts_ends(&t->facts, id))) return id;
+    }
     return -1;
 }
 
-int tokenizer_text_ends(const char *file, int64_t *begin, int64_t *end, Error *e) {
-    Json j = { 0 };
-    int status = read_json(file, &j, e);
-    *begin = status ? -1 : added_id(&j, beginning);
-    *end = status ? -1 : added_id(&j, ending);
-    json_free(&j);
-    return status;
-}
-
-static void add_specials(Gguf *g, const Json *j) {
-    int64_t begin = added_id(j, beginning), end = added_id(j, ending);
-    if (begin >= 0) gguf_u32(g, "tokenizer.ggml.bos_token_id", (uint32_t)begin);
-    if (end >= 0) gguf_u32(g, "tokenizer.ggml.eos_token_id", (uint32_t)end);
-    gguf_bool(g, "tokenizer.ggml.add_bos_token", false);
+static void add_specials(Gguf *g, const Tokenizer *t) {
+    const TextFacts *f = &t->facts;
+    int32_t eos = f->eos >= 0 ? f->eos : f->ends ? f->end[0] : -1;
+    add_id(g, "tokenizer.ggml.bos_token_id", f->begin);
+    add_id(g, "tokenizer.ggml.eos_token_id", eos);
+    add_id(g, "tokenizer.ggml.eot_token_id", turn_end(t, eos));
+    add_id(g, "tokenizer.ggml.padding_token_id", f->pad);
+    gguf_bool(g, "tokenizer.ggml.add_bos_token", tokenizer_begins_texts(t));
+    gguf_bool(g, "tokenizer.ggml.add_eos_token", tokenizer_ends_texts(t));
+    if (f->template) gguf_string(g, "tokenizer.chat_template", f->template);
 }
 
 static int new_tokens(VocabularyTexts *t, int64_t count, Error *e) {
@@ -196,7 +195,8 @@ static int new_tokens(VocabularyTexts *t, int64_t count, Error *e) {
     return error_memory(e, "tokenizer", (size_t)count * (sizeof *t->text + sizeof *t->type));
 }
 
-static int add_bpe(Gguf *g, const Json *j, const char *file, VocabularyTexts *t, Error *e) {
+static int add_bpe(Gguf *g, const Json *j, const Tokenizer *own, const char *file,
+                   VocabularyTexts *t, Error *e) {
     const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
     const char *split = split_name(j);
     if (strcmp(string(j, model, "type"), "BPE") != 0)
@@ -212,16 +212,25 @@ static int add_bpe(Gguf *g, const Json *j, const char *file, VocabularyTexts *t,
     gguf_string(g, "tokenizer.ggml.model", "gpt2");
     gguf_string(g, "tokenizer.ggml.pre", split);
     add_tokens(g, t);
-    add_specials(g, j);
+    add_specials(g, own);
     return add_merges(j, file, g, e);
 }
 
 int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e) {
     Json j = { 0 };
     VocabularyTexts t = { 0 };
-    int status = read_json(file, &j, e);
+    Tokenizer own = { 0 };
+    size_t n = strlen(file);
+    if (n < 5 || strcmp(file + n - 5, ".json") != 0)
+        return error_set(e, STATUS_USER,
+                         "%s: expected a tokenizer.json, which is what GGUF is written of, found "
+                         "another form",
+                         file);
+    int status = tokenizer_open(&own, file, NULL, NULL, e);
+    if (!status) status = read_json(file, &j, e);
     if (!status) status = new_tokens(&t, vocab, e);
-    if (!status) status = add_bpe(g, &j, file, &t, e);
+    if (!status) status = add_bpe(g, &j, &own, file, &t, e);
+    tokenizer_free(&own);
     free(t.text);
     free(t.type);
     json_free(&j);

@@ -10,8 +10,6 @@ enum { TOKENIZER_FILE = 128 << 20, TOKENIZER_VALUES = 8 << 20 };
 /* A tokenizer.json with byte-level BPE, for 'vocab' ids; what llama.cpp does not know is refused by
 ** name. */
 int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e);
-/* Ids of the tokens that begin and end a text, -1: none is known by its name. */
-int tokenizer_text_ends(const char *file, int64_t *begin, int64_t *end, Error *e);
 /* An id a byte. */
 void gguf_tokenizer_bytes(Gguf *g, int64_t vocab);
 

@@ -100,6 +100,9 @@ bool text_flag(const TextObject *x, const char *name, bool absent);
 /* Whether each piece of text between tokens begins as a text does, in a SentencePiece model. */
 bool text_pieces_begin(const TextObject *x);
 
+/* Whether transformers leaves the model's normalizer out, as LlamaTokenizer does. */
+bool text_pieces_as_they_are(const TextObject *x);
+
 struct Tokenizer; /* tokenizer.h */
 /* All of t->facts, once t has its tokens; t->end is what its own file says, and becomes the token
 ** that stands between texts: the first of tokenizer_ends if it is among the ends. */

@@ -124,6 +124,7 @@ int32_t tokenizer_find(const Tokenizer *t, const char *piece);
 
 /* Is something put in front of texts?  Does this text begin with the token that begins texts? */
 bool tokenizer_begins_texts(const Tokenizer *t);
+bool tokenizer_ends_texts(const Tokenizer *t); /* something is put behind them */
 bool tokenizer_spells_begin(const Tokenizer *t, const char *text, size_t length);
 /* What --bos says, from then on: as the tokenizer's file, always, never. */
 typedef enum BeginChoice { BEGIN_AUTO, BEGIN_YES, BEGIN_NO } BeginChoice;

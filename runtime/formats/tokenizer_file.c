@@ -8,8 +8,6 @@
 #include "files.h"
 #include "file_tables.h"
 
-enum { FILE_LONGEST = 1 << 29 };
-
 static bool is_json(const char *bytes, size_t length) {
     size_t i = 0;
     while (i < length && strchr(" \t\r\n", bytes[i]) && bytes[i])
@@ -30,9 +28,9 @@ static bool is_tiktoken(const char *bytes, size_t length) {
 int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e) {
     *t = (Tokenizer){ .end = -1 };
     int status;
-    if (length > FILE_LONGEST)
+    if (length > TOKENIZER_LONGEST)
         return error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes, found %zu", what,
-                         FILE_LONGEST, length);
+                         TOKENIZER_LONGEST, length);
     if (is_json(bytes, length)) status = token_json_read(t, what, bytes, length, e);
     else if (is_tiktoken(bytes, length))
         return tokenizer_parse_tiktoken(t, what, bytes, length, NULL, e);
@@ -54,9 +52,9 @@ int tokenizer_open(Tokenizer *t, const char *path, char **bytes, size_t *length,
     int status = input_open(&in, path, e);
     if (status) return status;
     size_t n = (size_t)in.before.st_size;
-    if (in.before.st_size > FILE_LONGEST)
+    if (in.before.st_size > TOKENIZER_LONGEST)
         status = error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes, found more", path,
-                           FILE_LONGEST);
+                           TOKENIZER_LONGEST);
     if (!status && !(all = malloc(n + 1))) status = error_memory(e, path, n + 1);
     if (!status) status = input_read(&in, 0, all, n, e);
     if (!status) status = input_unchanged(&in, e);

@@ -16,6 +16,8 @@
 
 #include "tokenizer.h"
 
+enum { TOKENIZER_LONGEST = 1 << 29 }; /* bytes of a file */
+
 /* From the bytes of a file, which need not live on; 'what' names it in messages.  t->facts says
 ** what begins and ends texts. */
 int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e);

@@ -20,8 +20,8 @@ typedef struct Checkpoint {
 #define FIELD(type, name, compared, start) type name;
 #define TEXT(name, size, compared, start) char name[size];
 #include "checkpoint.def"
-    /* JSON, what was typed: {"data": […], "val": […], "field": "", "bos": "no"}; its text is the
-    ** caller's or the file's; NULL: not told */
+    /* JSON, what was typed: {"data": […], "val": […], "field": "", "bos": "no"}; its text is
+    ** the caller's or the file's; NULL: not told */
     const char *words;
     const char *options; /* the spec's, JSON; NULL: it has none */
 } Checkpoint;

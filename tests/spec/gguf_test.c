@@ -137,27 +137,50 @@ static bool holds(const Gguf *g, const char *bytes, size_t n) {
 
 #define HOLDS(g, text) assert_true(holds(g, text, sizeof text - 1))
 
+#define PARTS                                                                                \
+    " \"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"decoder\": {\"type\": \"ByteLevel\"}," \
+    " \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"ba\": 3}," \
+    " \"merges\": [[\"a\", \"b\"], \"b a\"]}"
 static const char tokenizer[] =
-    "{\"added_tokens\": [{\"id\": 4, \"content\": \"<|endoftext|>\", \"special\": true}],"
-    " \"pre_tokenizer\": {\"type\": \"ByteLevel\"},"
-    " \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2},"
-    " \"merges\": [[\"a\", \"b\"], \"b a\"]}}";
+    "{\"added_tokens\": [{\"id\": 4, \"content\": \"<|endoftext|>\", \"special\": true}]," PARTS
+    "}";
+
+/* It puts a token in front of texts; what its folder said besides. */
+static const char begins[] =
+    "{\"added_tokens\": [{\"id\": 4, \"content\": \"<|endoftext|>\", \"special\": true},"
+    "  {\"id\": 5, \"content\": \"<|im_end|>\", \"special\": true}]," PARTS
+    ", \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\":"
+    "  {\"id\": \"B\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}],"
+    "  \"special_tokens\": {\"B\": {\"id\": \"B\", \"ids\": [4], \"tokens\": [\"B\"]}}},"
+    " \"strata\": {\"tokenizer_config\": {\"eos_token\": \"<|im_end|>\", \"chat_template\": \"{{ "
+    "}}\","
+    "  \"pad_token\": {\"content\": \"<|endoftext|>\"}}}}";
 
 static void tokenizers_are_metadata(void **state) {
     char path[SCRATCH_PATH];
     Gguf g = { 0 };
     Error e = { 0 };
-    int64_t begin, end;
     scratch_path(state, "tokenizer.json", path);
     scratch_write(path, tokenizer, sizeof tokenizer - 1);
     assert_int_equal(gguf_tokenizer(&g, path, 6, &e), 0);
     HOLDS(&g, "tokenizer.ggml.pre\10\0\0\0\5\0\0\0\0\0\0\0gpt-2");
-    HOLDS(&g, "\2\0\0\0\0\0\0\0ab\6\0\0\0\0\0\0\0[PAD3]\15\0\0\0\0\0\0\0<|endoftext|>");
-    HOLDS(&g, "\6\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\5\0\0\0\3\0\0\0\5\0\0\0"); /* types */
+    HOLDS(&g, "\2\0\0\0\0\0\0\0ab\2\0\0\0\0\0\0\0ba\15\0\0\0\0\0\0\0<|endoftext|>");
+    HOLDS(&g, "\6\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\3\0\0\0\5\0\0\0"); /* types */
     HOLDS(&g, "\3\0\0\0\0\0\0\0a b\3\0\0\0\0\0\0\0b a");
     HOLDS(&g, "tokenizer.ggml.eos_token_id\4\0\0\0\4\0\0\0");
-    assert_int_equal(tokenizer_text_ends(path, &begin, &end, &e), 0);
-    assert_true(begin == 4 && end == 4);
+    HOLDS(&g, "tokenizer.ggml.bos_token_id\4\0\0\0\4\0\0\0");
+    HOLDS(&g, "tokenizer.ggml.add_bos_token\7\0\0\0\0");
+    text_free(&g.pairs);
+    g = (Gguf){ 0 };
+    scratch_write(path, begins, sizeof begins - 1);
+    assert_int_equal(gguf_tokenizer(&g, path, 6, &e), 0);
+    HOLDS(&g, "tokenizer.ggml.add_bos_token\7\0\0\0\1");
+    HOLDS(&g, "tokenizer.ggml.add_eos_token\7\0\0\0\0");
+    HOLDS(&g, "tokenizer.ggml.bos_token_id\4\0\0\0\4\0\0\0");
+    HOLDS(&g, "tokenizer.ggml.eos_token_id\4\0\0\0\5\0\0\0");
+    HOLDS(&g, "tokenizer.ggml.eot_token_id\4\0\0\0\5\0\0\0");
+    HOLDS(&g, "tokenizer.ggml.padding_token_id\4\0\0\0\4\0\0\0");
+    HOLDS(&g, "tokenizer.chat_template\10\0\0\0\5\0\0\0\0\0\0\0{{ }}");
     text_free(&g.pairs);
     g = (Gguf){ 0 };
     assert_int_equal(gguf_tokenizer(&g, path, 4, &e), STATUS_USER); /* an id beyond them */

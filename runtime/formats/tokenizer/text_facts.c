@@ -224,6 +224,11 @@ bool tokenizer_begins_texts(const Tokenizer *t) {
     return f && f->before_count;
 }
 
+bool tokenizer_ends_texts(const Tokenizer *t) {
+    const TokenFile *f = t->kind == &tokenizer_in_file ? t->tables : NULL;
+    return f && f->after_count;
+}
+
 bool tokenizer_spells_begin(const Tokenizer *t, const char *text, size_t length) {
     const TokenFile *f = t->kind == &tokenizer_in_file ? t->tables : NULL;
     int32_t i;

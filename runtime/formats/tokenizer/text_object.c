@@ -104,6 +104,10 @@ bool text_flag(const TextObject *x, const char *name, bool absent) {
     return n ? n->type == JSON_TRUE : absent;
 }
 
+bool text_pieces_as_they_are(const TextObject *x) {
+    return is_class(class_of(x), "LlamaTokenizer");
+}
+
 bool text_pieces_begin(const TextObject *x) {
     return text_flag(x, "legacy", !is_class(class_of(x), "LlamaTokenizer"));
 }

@@ -90,5 +90,10 @@ int text_reader_add(const TextReader *r, Tokenizer *t, Error *e) {
         status = add(r, t, &r->added[i], e);
     if (status || f->format != FORMAT_PIECES) return status;
     f->prefix_once = !text_pieces_begin(&r->object);
+    if (!f->score && text_pieces_as_they_are(&r->object)) {
+        const Charsmap plain = { .dummy_prefix = f->charsmap.dummy_prefix, .escape = true };
+        charsmap_free(&f->charsmap);
+        f->charsmap = plain;
+    }
     return add_controls(r, t, e);
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+** What the files of a checkpoint's folder say of texts, as the object that a tokenizer's file has
+** (text_facts.h).
+*/
+#ifndef STRATA_FOLDER_TEXT_H
+#define STRATA_FOLDER_TEXT_H
+
+#include "checkpoint_folder.h"
+
+/* The object's text; empty where no file says anything. */
+int folder_text_object(const CheckpointFolder *c, const Json *config, Text *object, Error *e);
+
+#endif
