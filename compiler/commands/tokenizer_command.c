@@ -27,6 +27,7 @@ static const struct {
     { STRATA_OPTION_SPECIAL, "train" },
     { STRATA_OPTION_TOKENIZER_OUTPUT, "train" },
     { STRATA_OPTION_BARE, "encode" },
+    { STRATA_OPTION_TOKENS_BOS, "encode" },
     { STRATA_OPTION_SHOW_SPECIAL, "decode" },
     { STRATA_OPTION_TOKENIZER_JSON, "encode, decode, info" },
 };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
 ** strata tokenizer info: what a tokenizer's file is. */
+#include "chat_template.h"
 #include "console.h"
-#include "escape.h"
 #include "hash.h"
+#include "text_words.h"
 #include "tokenizer_command.h"
 #include "tokenizer_file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What is told of a file. */
 typedef struct TokenizerFacts {
@@ -41,30 +43,11 @@ static int look(TokenizerFacts *f, Error *e) {
     return token_ids_encode(&f->around, &f->t, f->path, "", 0, e);
 }
 
-/* Adds "ID TEXT", escaped for a line, or as JSON. */
-static void add_token(Text *out, const TokenizerFacts *f, int32_t id, bool json) {
-    const char *text;
-    char shown[1024];
-    Text piece = { 0 };
-    int n = text_of(&f->t, id, true, &text);
-    text_bytes(&piece, text, (size_t)n);
-    if (piece.failed) out->failed = true;
-    if (json) {
-        text_add(out, "{\"id\": %d, \"bytes\": %d, \"text\": ", id, n);
-        text_json_string(out, piece.at ? piece.at : "");
-        text_add(out, "}");
-    } else {
-        text_escape(shown, sizeof shown, text, (size_t)n);
-        text_add(out, "%d %s", id, shown);
-    }
-    text_free(&piece);
-}
-
 static void add_tokens(Text *out, const TokenizerFacts *f, const int32_t *id, int64_t count,
                        bool json) {
     for (int64_t i = 0; i < count; i++) {
         text_add(out, i ? ", " : "");
-        add_token(out, f, id[i], json);
+        text_words_token(out, &f->t, id[i], json);
     }
 }
 
@@ -79,14 +62,33 @@ static void add_json(Text *out, const TokenizerFacts *f) {
     text_add(out, "], \"around\": [");
     add_tokens(out, f, f->around.at, f->around.count, true);
     text_add(out, "], \"end\": ");
-    if (f->t.end >= 0) add_token(out, f, f->t.end, true);
-    else text_add(out, "null");
+    text_words_token(out, &f->t, f->t.end, true);
+    text_words_json(out, &f->t);
     text_add(out, ", \"longest\": ");
-    add_token(out, f, f->longest, true);
+    text_words_token(out, &f->t, f->longest, true);
     text_add(out, "}\n");
 }
 
 enum { SHOWN = 8 }; /* special tokens that are listed */
+
+/* What begins and ends texts, and what a checkpoint's files said besides. */
+static void add_facts(Text *out, const TokenizerFacts *f) {
+    const TextFacts *x = &f->t.facts;
+    text_add(out, "\nbegin     ");
+    text_words_token(out, &f->t, x->begin, false);
+    if (x->begin >= 0)
+        text_add(out,
+                 tokenizer_begins_texts(&f->t) ? ", in front of texts"
+                                               : ", not in front of texts (--bos yes)");
+    text_add(out, "\nend       ");
+    add_tokens(out, f, x->end, x->ends, false);
+    text_add(out, "%s%s", x->ends ? "" : "none", x->ends && !x->said ? ", by its name" : "");
+    if (x->pad >= 0) text_add(out, "\npad       "), text_words_token(out, &f->t, x->pad, false);
+    if (x->sampled) text_add(out, "\nsampling  "), text_words_sampling(out, x);
+    if (x->template)
+        text_add(out, "\ntemplate  %s, %zu bytes", chat_template_name(x->template),
+                 strlen(x->template));
+}
 
 static void add_lines(Text *out, const TokenizerFacts *f) {
     char bytes[32];
@@ -98,11 +100,10 @@ static void add_lines(Text *out, const TokenizerFacts *f) {
     add_tokens(out, f, f->special, shown, false);
     text_add(out, f->specials > shown ? ", ...\naround    " : "\naround    ");
     add_tokens(out, f, f->around.at, f->around.count, false);
-    text_add(out, f->around.count ? "\nend       " : "nothing\nend       ");
-    if (f->t.end >= 0) add_token(out, f, f->t.end, false);
-    else text_add(out, "none");
+    text_add(out, f->around.count ? "" : "nothing");
+    add_facts(out, f);
     text_add(out, "\nlongest   %d bytes: ", f->longest_bytes);
-    add_token(out, f, f->longest, false);
+    text_words_token(out, &f->t, f->longest, false);
     text_add(out, "\n");
 }
 

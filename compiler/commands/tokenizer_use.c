@@ -86,7 +86,9 @@ int tokenizer_encode_texts(const Options *o, Error *e) {
     Text input = { 0 }, out = { 0 };
     int status = tokenizer_of(o, &t, NULL, NULL, e);
     if (status) return status;
-    if (from_input(o)) {
+    status = tokenizer_put_begin(&t, (BeginChoice)option_of(o, STRATA_OPTION_TOKENS_BOS)->choice,
+                                 "strata tokenizer encode: --bos", e);
+    if (!status && from_input(o)) {
         status = read_input(&input, e);
         if (!status)
             status = encode(o, &t, "standard input", input.at ? input.at : "", input.length, &out,

@@ -158,6 +158,10 @@ int command_tokens(const Options *given, Allowance *a, Error *e) {
     int status = take(&o, given, e);
     if (!status && !o.spec) status = allowance_unchosen(a, e);
     if (!status) status = o.spec ? of_spec(&t, &o, a, &vocab, e) : of_name(&t, &o, &vocab, e);
+    if (!status)
+        status =
+            tokenizer_put_begin(&t, (BeginChoice)option_of(given, STRATA_OPTION_TOKENS_BOS)->choice,
+                                "strata tokens: --bos", e);
     allowance_lift(a); /* for compiling: texts may take as long as they do */
     if (!status) status = make(&o, &t, vocab, e);
     tokenizer_free(&t);

@@ -119,11 +119,20 @@ static int sample(TokenWriter *x, const Prompt *q, int64_t count, Error *e) {
     return status ? status : writing_end(x, e);
 }
 
+/* Numbers that nobody typed. */
+static void tell_sampling(const TokenWriter *x) {
+    Text line = { 0 };
+    writing_tell(x, &line);
+    if (line.length) (void)!write(STDERR_FILENO, line.at, line.length);
+    text_free(&line);
+}
+
 static int generate(const Program *p, Session *s, const Tokenizer *t, const Prompt *q,
                     int64_t count, Error *e) {
     TokenWriter x = { 0 };
     int64_t samples = option(p, OPTION_SAMPLES)->count;
     int status = writing_open(&x, p, s, t, "generate", e);
+    if (!status) tell_sampling(&x);
     if (!status) status = sample(&x, q, count, e);
     for (int64_t i = 1; i < samples && !status && !x.closed; i++) {
         x.sampler.seed++;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
 ** The command info: what the program is, from the model's descriptor alone.
 */
+#include "chat_template.h"
 #include "choices.h"
 #include "program_tokenizer.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "settings.h"
+#include "text_words.h"
 #include "tuning.h"
 #include "weights_small.h"
 
@@ -33,7 +36,36 @@ static void kept_json(Text *t, const strata_model *m) {
     json_pair(t, "cache", state_cache_name(m) ? state_cache_name(m) : "f32");
 }
 
-static int info_json(const Program *p, Error *e) {
+/* What begins and ends texts, of a tokenizer's file. */
+static void texts_json(Text *t, const Tokenizer *own) {
+    if (!own->kind) return;
+    text_add(t, "\"texts\": {\"end\": ");
+    text_words_token(t, own, own->end, true);
+    text_words_json(t, own);
+    text_add(t, "}, ");
+}
+
+static void texts_lines(Text *t, const Tokenizer *own) {
+    const TextFacts *f = &own->facts;
+    text_add(t, "texts        begin with %s", tokenizer_begins_texts(own) ? "" : "nothing");
+    if (tokenizer_begins_texts(own)) text_words_token(t, own, f->begin, false);
+    text_add(t, ", end at %s", f->ends ? "" : "nothing");
+    for (int i = 0; i < f->ends; i++) {
+        text_add(t, i ? ", " : "");
+        text_words_token(t, own, f->end[i], false);
+    }
+    if (f->template) text_add(t, "; chat template %s", chat_template_name(f->template));
+    if (f->sampled) text_add(t, "\nsampling     "), text_words_sampling(t, f);
+    text_add(t, "\n");
+}
+
+static void tokenizer_json(Text *t, const Program *p, const Tokenizer *own) {
+    json_pair(t, "tokenizer", model_text(p, p->m->tokenizer));
+    if (program_tokenizer_hash()) json_pair(t, "tokenizer_sha256", program_tokenizer_hash());
+    texts_json(t, own);
+}
+
+static int info_json(const Program *p, const Tokenizer *own, Error *e) {
     const strata_model *m = p->m;
     Text t = { 0 };
     char hash[17];
@@ -50,8 +82,7 @@ static int info_json(const Program *p, Error *e) {
     json_pair(&t, "precision", model_text(p, m->precision));
     kept_json(&t, m);
     json_pair(&t, "residual", model_text(p, m->mixer));
-    json_pair(&t, "tokenizer", model_text(p, m->tokenizer));
-    if (program_tokenizer_hash()) json_pair(&t, "tokenizer_sha256", program_tokenizer_hash());
+    tokenizer_json(&t, p, own);
     json_pair(&t, "blas", program_blas(p));
     json_pair(&t, "products", model_text(p, m->blas));
     json_number(&t, "vocab", m->vocab);
@@ -101,7 +132,7 @@ static void training_lines(Text *t, const strata_model *m) {
              human_bytes(b, (double)strata_optimizer_bytes(m)));
 }
 
-static int info_text(const Program *p, Error *e) {
+static int info_text(const Program *p, const Tokenizer *own, Error *e) {
     const strata_model *m = p->m;
     Text t = { 0 };
     char a[32], b[32], c[32];
@@ -115,6 +146,7 @@ static int info_text(const Program *p, Error *e) {
              *tokenizer ? tokenizer : "none");
     if (program_tokenizer_hash()) text_add(&t, " (%.12s)", program_tokenizer_hash());
     text_add(&t, "\n");
+    if (own->kind) texts_lines(&t, own);
     text_add(&t, "parameters   %" PRId64 " in %d tensors\n", m->parameters, m->tensors);
     text_add(&t, "built        by strata %s for %s, %s", model_text(p, m->compiler),
              model_text(p, m->cpu), model_text(p, m->precision));
@@ -138,5 +170,10 @@ static int info_text(const Program *p, Error *e) {
 }
 
 int command_info(const Program *p, Error *e) {
-    return option(p, OPTION_JSON)->given ? info_json(p, e) : info_text(p, e);
+    Tokenizer own = { 0 };
+    int status = program_tokenizer_open(p, NULL, &own, e);
+    if (!status)
+        status = option(p, OPTION_JSON)->given ? info_json(p, &own, e) : info_text(p, &own, e);
+    tokenizer_free(&own);
+    return status;
 }

@@ -2,31 +2,59 @@
 ** See writing.h. */
 #include "writing.h"
 
+#include "text_words.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+static const OptionId sampling_option[SAMPLINGS] = {
+    [SAMPLING_TEMPERATURE] = OPTION_TEMPERATURE,
+    [SAMPLING_TOP_K] = OPTION_TOP_K,
+    [SAMPLING_TOP_P] = OPTION_TOP_P,
+    [SAMPLING_MIN_P] = OPTION_MIN_P,
+    [SAMPLING_PENALTY] = OPTION_REPEAT,
+};
+
 /* A number of the command line, else the checkpoint's own, else the option's initial value. */
-static double number_of(const Program *p, const TextFacts *f, OptionId id, SamplingName name) {
+static double number_of(TokenWriter *x, const Program *p, SamplingName name) {
+    const OptionId id = sampling_option[name];
     const OptionValue *given = option(p, id);
-    double own = f->sampling[name];
-    if (given->given || isnan(own))
-        return id == OPTION_TOP_K ? (double)given->count : given->number;
-    return own;
+    const TextFacts *f = &x->tokenizer->facts;
+    double own = name == SAMPLING_TEMPERATURE && f->greedy ? 0 : f->sampling[name];
+    x->own[name] = !given->given && !isnan(own);
+    if (x->own[name]) return own;
+    return id == OPTION_TOP_K ? (double)given->count : given->number;
 }
 
 static void writing_samples(TokenWriter *x, const Program *p) {
-    const TextFacts *f = &x->tokenizer->facts;
     Sampler *s = &x->sampler;
-    s->temperature = f->greedy && !option(p, OPTION_TEMPERATURE)->given
-        ? 0
-        : number_of(p, f, OPTION_TEMPERATURE, SAMPLING_TEMPERATURE);
-    s->top_k = (int64_t)number_of(p, f, OPTION_TOP_K, SAMPLING_TOP_K);
-    s->top_p = number_of(p, f, OPTION_TOP_P, SAMPLING_TOP_P);
-    s->min_p = number_of(p, f, OPTION_MIN_P, SAMPLING_MIN_P);
-    s->penalty = number_of(p, f, OPTION_REPEAT, SAMPLING_PENALTY);
+    s->temperature = number_of(x, p, SAMPLING_TEMPERATURE);
+    s->top_k = (int64_t)number_of(x, p, SAMPLING_TOP_K);
+    s->top_p = number_of(x, p, SAMPLING_TOP_P);
+    s->min_p = number_of(x, p, SAMPLING_MIN_P);
+    s->penalty = number_of(x, p, SAMPLING_PENALTY);
     s->seed = option(p, OPTION_DRAW)->seed;
+}
+
+void writing_tell(const TokenWriter *x, Text *t) {
+    const double value[SAMPLINGS] = {
+        [SAMPLING_TEMPERATURE] = x->sampler.temperature,
+        [SAMPLING_TOP_K] = (double)x->sampler.top_k,
+        [SAMPLING_TOP_P] = x->sampler.top_p,
+        [SAMPLING_MIN_P] = x->sampler.min_p,
+        [SAMPLING_PENALTY] = x->sampler.penalty,
+    };
+    bool some = false;
+    for (int i = 0; i < SAMPLINGS; i++) {
+        if (!x->own[i]) continue;
+        text_add(t, "%s--%s ",
+                 some ? " " : "sampling: ", program_options.option[sampling_option[i]].name);
+        text_words_number(t, value[i]);
+        some = true;
+    }
+    if (some) text_add(t, ", as the checkpoint recommends; options say otherwise\n");
 }
 
 /* Texts of --stop that are special tokens, by their ids. */

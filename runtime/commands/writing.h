@@ -18,6 +18,7 @@ typedef struct TokenWriter {
     const Tokenizer *tokenizer;
     Region state;
     Sampler sampler;
+    bool own[SAMPLINGS]; /* of the sampler's numbers: the checkpoint's */
     Decoder decoder;
     float *logits;    /* [V], of the token behind the sequence */
     int64_t position; /* tokens of the sequence */
@@ -41,6 +42,8 @@ typedef struct TokenWriter {
 /* The options of the command line, and an empty sequence; p->m->context tokens at most. */
 int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *t,
                  const char *command, Error *e);
+/* Adds a line of what the sampler has from the checkpoint; nothing where that is nothing. */
+void writing_tell(const TokenWriter *x, Text *t);
 void writing_close(TokenWriter *x);          /* harmless on {0} */
 int writing_reset(TokenWriter *x, Error *e); /* the sequence is empty again */
 

@@ -26,6 +26,8 @@ typedef struct Chat {
     TokenWriter writing;
     bool terminal; /* somebody types */
     bool answered; /* there is an answer whose end is not in the sequence yet */
+    Text system;   /* what the conversation begins with; empty: nothing */
+    Text lines;    /* of a message that goes on */
     char *line;    /* bytes of the input that were read */
     size_t length, room;
     bool ended;   /* the input has */
@@ -90,7 +92,6 @@ static int add_end(const Chat *c, TokenIds *ids, Error *e) {
 /* What the conversation begins with. */
 static int add_begin(const Chat *c, TokenIds *ids, Error *e) {
     const Tokenizer *t = c->writing.tokenizer;
-    const char *system = option(c->p, OPTION_SYSTEM)->text;
     TokenIds own = { .width = 4, .grows = true, .template = true, .open = true };
     int status = token_ids_encode(&own, t, "begin", "", 0, e);
     const int32_t *id = own.at;
@@ -99,8 +100,8 @@ static int add_begin(const Chat *c, TokenIds *ids, Error *e) {
     int32_t first = own.count ? -1 : tokenizer_find(t, c->template->begin);
     if (!status && first >= 0) token_ids_add(ids, first);
     free(own.at);
-    if (status || !system) return status;
-    return chat_template_write(t, c->template->system, system, strlen(system), ids, e);
+    if (status || !c->system.length || chat_template_inner_system(c->template)) return status;
+    return chat_template_write(t, c->template->system, c->system.at, c->system.length, ids, e);
 }
 
 static int full(const Chat *c, int64_t count, Error *e) {
@@ -135,13 +136,29 @@ static int answer(Chat *c, const TokenIds *ids, Error *e) {
     return status;
 }
 
+/* What is read before an answer: the first message may have the system message within it. */
+static int add_message(const Chat *c, const char *text, size_t length, TokenIds *ids, Error *e) {
+    const TokenWriter *x = &c->writing;
+    const ChatTemplate *t = c->template;
+    Text both = { 0 };
+    int status = x->position ? add_end(c, ids, e) : add_begin(c, ids, e);
+    if (status) return status;
+    if (!x->position && c->system.length && chat_template_inner_system(t)) {
+        text_bytes(&both, c->system.at, c->system.length);
+        text_bytes(&both, t->system + 2, strlen(t->system + 2));
+    }
+    text_bytes(&both, text, length);
+    status = text_status(&both, e);
+    if (!status) status = chat_template_write(x->tokenizer, t->user, both.at, both.length, ids, e);
+    text_free(&both);
+    return status;
+}
+
 /* One message and its answer; what cannot be read leaves the conversation as it was. */
 static int message(Chat *c, const char *text, size_t length, Error *e) {
     TokenIds ids = { .width = 4, .grows = true };
     const TokenWriter *x = &c->writing;
-    int status = x->position ? add_end(c, &ids, e) : add_begin(c, &ids, e);
-    if (!status)
-        status = chat_template_write(x->tokenizer, c->template->user, text, length, &ids, e);
+    int status = add_message(c, text, length, &ids, e);
     if (!status && x->position + (x->unread >= 0) + ids.count >= c->p->m->context)
         status = full(c, ids.count, e);
     else if (!status) {
@@ -158,6 +175,23 @@ static int message(Chat *c, const char *text, size_t length, Error *e) {
     return status;
 }
 
+static const char help[] = "/reset   begins another conversation\n/quit    ends, as does Ctrl-D\n"
+                           "//TEXT   says /TEXT\n"
+                           "\\        at a line's end: the message goes on in the next\n"
+                           "Ctrl-C   ends an answer\n";
+
+static void unknown_command(const char *word) {
+    Text t = { 0 };
+    char shown[256];
+    text_escape_lines(shown, sizeof shown, word, strlen(word) < 60 ? strlen(word) : 60);
+    text_add(&t,
+             "note: expected /reset, /quit or /help, found %s: it was not said to the model; "
+             "/%s says it\n",
+             shown, shown);
+    if (t.at) tell(t.at);
+    text_free(&t);
+}
+
 /* A line that begins with a slash; *quit: it ends the program. */
 static int command(Chat *c, const char *word, bool *quit, Error *e) {
     *quit = !strcmp(word, "/quit");
@@ -166,10 +200,28 @@ static int command(Chat *c, const char *word, bool *quit, Error *e) {
         c->answered = false;
         return writing_reset(&c->writing, e);
     }
-    if (strcmp(word, "/help") != 0) tell("note: expected /reset, /quit or /help, found another\n");
-    tell("/reset   begins another conversation\n/quit    ends, as does Ctrl-D\n"
-         "Ctrl-C   ends an answer\n");
+    if (!strcmp(word, "/help")) tell(help);
+    else unknown_command(word);
     return STATUS_OK;
+}
+
+/* A line that ends with a backslash is kept for the next one. */
+static int next_part(Chat *c, const char *text, size_t length, bool *quit, Error *e) {
+    bool goes_on = length && text[length - 1] == '\\' && !c->ended;
+    if (!c->lines.length && length > 1 && *text == '/' && text[1] != '/') {
+        char *word = strndup(text, length);
+        int status = word ? command(c, word, quit, e) : error_memory(e, "chat", length);
+        free(word);
+        return status;
+    }
+    if (!c->lines.length && length > 1 && !strncmp(text, "//", 2)) text++, length--;
+    text_bytes(&c->lines, text, length - goes_on);
+    if (goes_on) text_add(&c->lines, "\n");
+    int status = text_status(&c->lines, e);
+    if (status || goes_on) return status;
+    if (c->lines.length) status = message(c, c->lines.at, c->lines.length, e);
+    text_clear(&c->lines);
+    return status;
 }
 
 static int converse(Chat *c, Error *e) {
@@ -181,16 +233,12 @@ static int converse(Chat *c, Error *e) {
         if (status || (!taken && c->ended)) break;
         while (n > from && is_blank(c->line[n - 1]))
             n--;
-        while (from < n && is_blank(c->line[from]))
+        while (from < n && !c->lines.length && is_blank(c->line[from]))
             from++;
-        if (from < n && c->line[from] == '/') {
-            c->line[n] = 0;
-            status = command(c, c->line + from, &quit, e);
-        } else if (from < n) {
-            status = message(c, c->line + from, n - from, e);
-        }
+        if (from < n || c->lines.length) status = next_part(c, c->line + from, n - from, &quit, e);
         drop(c, taken);
     }
+    if (!status && c->lines.length) status = message(c, c->lines.at, c->lines.length, e);
     if (c->terminal && c->ended) tell("\n");
     return status;
 }
@@ -204,10 +252,20 @@ static int check_system(const Chat *c, Error *e) {
                      c->template->name);
 }
 
+/* --system, else what the checkpoint's template has in its place. */
+static int find_system(Chat *c, const Tokenizer *t, Error *e) {
+    const char *given = option(c->p, OPTION_SYSTEM)->text, *template = t->facts.template;
+    if (given) text_bytes(&c->system, given, strlen(given));
+    else if (template && chat_template_family(template) == c->template)
+        chat_template_default(c->template, template, &c->system);
+    return text_status(&c->system, e);
+}
+
 static int open_chat(Chat *c, Session *s, const Tokenizer *t, Error *e) {
     const OptionValue *most = option(c->p, OPTION_MAX_TOKENS);
     int status = chat_template_find(option(c->p, OPTION_TEMPLATE)->text, t, &c->template, e);
     if (!status) status = check_system(c, e);
+    if (!status) status = find_system(c, t, e);
     if (!status) status = writing_open(&c->writing, c->p, s, t, "chat", e);
     if (status) return status;
     c->most = most->given ? most->count : c->p->m->context;
@@ -226,10 +284,39 @@ static void hold_interrupts(void) {
     sigaction(SIGINT, &how, NULL);
 }
 
+/* Which form it is, and what is known of the checkpoint's own. */
+static void add_form(const Chat *c, Text *t) {
+    const Tokenizer *own = c->writing.tokenizer;
+    const char *template = own->facts.template, *name = c->template->name;
+    const ChatTemplate *family = template ? chat_template_family(template) : NULL;
+    text_add(t, "template: %s", name);
+    if (!template || option(c->p, OPTION_TEMPLATE)->given) return;
+    if (family == c->template) {
+        text_add(t, ", by what the checkpoint's own writes");
+        return;
+    }
+    Text tokens = { 0 };
+    chat_template_tokens(own, template, &tokens);
+    text_add(
+        t,
+        ", in the place of the checkpoint's own, which is none of the forms that are known%s%s: "
+        "answers may be worse than they could be; --template chooses",
+        tokens.length ? " and writes " : "", tokens.length ? tokens.at : "");
+    text_free(&tokens);
+}
+
 static void greet(const Chat *c) {
     Text t = { 0 };
-    text_add(&t, "template: %s%s\n", c->template->name,
-             c->terminal ? "; /reset begins again, /quit ends" : "");
+    add_form(c, &t);
+    text_add(&t, "%s\n", c->terminal ? "; /reset begins again, /quit ends" : "");
+    if (c->system.length && !option(c->p, OPTION_SYSTEM)->given) {
+        char shown[2048];
+        text_escape_lines(shown, sizeof shown, c->system.at,
+                          c->system.length < 400 ? c->system.length : 400);
+        text_add(&t, "system: %s (the template's own; --system says another, --system '' none)\n",
+                 shown);
+    }
+    writing_tell(&c->writing, &t);
     if (t.at) tell(t.at);
     text_free(&t);
 }
@@ -248,6 +335,8 @@ int command_chat(const Program *p, Error *e) {
     if (!status) status = converse(&c, e);
     if (!status && c.writing.draft) draft_tell(c.writing.draft);
     free(c.line);
+    text_free(&c.system);
+    text_free(&c.lines);
     writing_close(&c.writing);
     tokenizer_free(&t);
     session_close(&s);
