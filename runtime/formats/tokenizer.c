@@ -212,12 +212,14 @@ static int64_t byte_run(const Tokenizer *t, const int32_t *ids, int64_t count, b
 
 char *tokenizer_unknown(char to[UNKNOWN_WORDS], const Tokenizer *t, const char *what,
                         int64_t unknown, int64_t all) {
+    char share[32];
     to[0] = 0;
     if (unknown > 0)
         print_text(to, UNKNOWN_WORDS,
-                   "%lld characters of %s, %.2g %%, are not among the %d of the vocabulary: one "
+                   "%lld characters of %s, %s %%, are not among the %d of the vocabulary: one "
                    "token stands for all of them",
-                   (long long)unknown, what, 100.0 * (double)unknown / (double)all, t->ids - 4);
+                   (long long)unknown, what,
+                   print_figures(share, 100.0 * (double)unknown / (double)all, 2), t->ids - 4);
     return to;
 }
 
