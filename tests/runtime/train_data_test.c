@@ -202,6 +202,7 @@ static void resume_refuses_other_data(void **state) {
         snprintf(words, sizeof words, "train --data %s --resume --steps 5 --out r", other[i]);
         run(model(), 1, words);
         says("expected data_sha256");
+        says("the data has changed since the run was begun");
     }
     run(model(), 0, "train --data text:3e-1 other:.7 --resume --steps 5 --out r");
 }
