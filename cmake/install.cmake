@@ -39,8 +39,12 @@ endforeach()
 install(DIRECTORY specs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN demo.sh EXCLUDE)
 
 # libstrata contains these; on Debian their licences are beside them.
-foreach(PART utf8proc pcre2)
-  install(FILES /usr/share/doc/lib${PART}-dev/copyright OPTIONAL
+foreach(PART utf8proc pcre2 zlib zstd)
+  set(PACKAGE lib${PART}-dev)
+  if(PART STREQUAL zlib)
+    set(PACKAGE zlib1g-dev)
+  endif()
+  install(FILES /usr/share/doc/${PACKAGE}/copyright OPTIONAL
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/third-party RENAME ${PART})
 endforeach()
 install(FILES python/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/python)

@@ -8,6 +8,7 @@
 
 BUILD_PACKAGES="cmake ninja-build gcc libc6-dev pkg-config"
 BUILD_PACKAGES="$BUILD_PACKAGES liblua5.4-dev libcmocka-dev libutf8proc-dev libpcre2-dev"
+BUILD_PACKAGES="$BUILD_PACKAGES zlib1g-dev libzstd-dev"
 # what programs with --blas openblas are linked with; the serial build is not one for threads
 BUILD_PACKAGES="$BUILD_PACKAGES libopenblas-pthread-dev"
 

@@ -68,6 +68,7 @@ static int read_training(TokenizerTraining *t, const Options *o, Error *e) {
                               .output = output ? output : "tokenizer.json" };
     t->text.file = (const char *const *)o->word + 1;
     t->text.files = o->words - 1;
+    t->text.field = option_of(o, STRATA_OPTION_FIELD)->text;
     t->text.pattern = &bpe_pattern[option_of(o, STRATA_OPTION_PATTERN)->choice];
     int status = options_require(o, STRATA_OPTION_VOCAB, e);
     if (!status) status = read_special(t, option_of(o, STRATA_OPTION_SPECIAL)->text, e);

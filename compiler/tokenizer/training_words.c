@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files.h"
+#include "documents.h"
 #include "scanner.h"
 #include "utf8.h"
 
@@ -18,9 +18,9 @@ enum { PIECE = 4 << 20 };
 typedef struct WordReader {
     TrainingText *x;
     WordCounts *words;
-    Input in;
-    uint64_t at; /* of the piece, in the file */
-    char *piece;
+    Stream in;
+    uint64_t at; /* of the piece, in the text */
+    char *piece; /* 'length' bytes that were read and not used */
     size_t room, length;
     int scanner;
 } WordReader;
@@ -31,7 +31,7 @@ static int add_words(WordReader *r, const char *text, size_t length, Error *e) {
     for (size_t at = 0, end; at < length; at = end) {
         end = scanner_next(r->scanner, text, length, at);
         if (words_add(r->words, text + at, end - at, 1) < 0)
-            return error_memory(e, r->in.path, r->words->used);
+            return error_memory(e, "training text", r->words->used);
     }
     return STATUS_OK;
 }
@@ -67,8 +67,8 @@ static int check_utf8(const WordReader *r, size_t n, Error *e) {
         int32_t point;
         int bytes = utf8_next(r->piece + i, n - i, &point);
         if (!bytes)
-            return error_set(e, STATUS_USER, "%s:byte %llu: expected UTF-8, found byte 0x%02x",
-                             r->in.path, (unsigned long long)(r->at + i),
+            return error_set(e, STATUS_USER, "%s:byte %llu%s: expected UTF-8, found byte 0x%02x",
+                             r->in.in.path, (unsigned long long)(r->at + i), stream_place(&r->in),
                              (unsigned char)r->piece[i]);
         i += (size_t)bytes;
     }
@@ -84,53 +84,78 @@ static size_t cut(const char *piece, size_t n) {
     return 0;
 }
 
-/* Reads on, until there is a place to cut or the file ends; *end: where the piece ends. */
-static int read_piece(WordReader *r, uint64_t size, size_t *end, Error *e) {
-    uint64_t left = size - r->at;
+/* Reads on, until there is a place to cut or the text ends; *end: where the piece ends, 0: there is
+** none. */
+static int read_piece(WordReader *r, size_t *end, Error *e) {
     for (size_t want = PIECE;; want *= 2) {
-        if (want > left) want = (size_t)left;
+        size_t got;
         if (want > r->room) {
             char *more = realloc(r->piece, want);
-            if (!more) return error_memory(e, r->in.path, want);
+            if (!more) return error_memory(e, r->in.in.path, want);
             r->piece = more, r->room = want;
         }
-        int status = input_read(&r->in, r->at + r->length, r->piece + r->length, want - r->length,
-                                e);
+        if (want <= r->length) continue;
+        int status = stream_read(&r->in, r->piece + r->length, want - r->length, &got, e);
         if (status) return status;
-        r->length = want;
-        *end = want == left ? want : cut(r->piece, want);
-        if (*end) return STATUS_OK;
+        r->length += got;
+        *end = r->length < want ? r->length : cut(r->piece, want);
+        if (*end || r->length < want) return STATUS_OK;
     }
 }
 
-static int read_file(WordReader *r, Error *e) {
-    uint64_t size = (uint64_t)r->in.before.st_size;
-    int status = STATUS_OK;
-    if (!size)
-        return error_set(e, STATUS_USER, "%s: expected text, found an empty file", r->in.path);
-    for (size_t end = 0; r->at < size && !status; r->at += end) {
-        r->length = 0;
-        status = read_piece(r, size, &end, e);
+static int read_text(WordReader *r, const DataFile *file, Error *e) {
+    Input in;
+    int status = data_file_open(file, &in, e);
+    if (!status) status = stream_start(&r->in, &in, e);
+    if (status) return status;
+    r->at = r->length = 0;
+    for (size_t end = 1; end && !status;) {
+        status = read_piece(r, &end, e);
         if (!status) status = check_utf8(r, end, e);
         if (!status) status = add_text(r, r->piece, end, e);
+        if (status) break;
+        r->length -= end;
+        memmove(r->piece, r->piece + end, r->length);
+        r->at += end;
     }
-    r->x->bytes += (int64_t)size;
-    return status ? status : input_unchanged(&r->in, e);
+    r->x->bytes += (int64_t)r->at;
+    stream_close(&r->in);
+    return status;
+}
+
+static int read_documents(WordReader *r, const DataFile *file, const char *field, Error *e) {
+    DocumentReader d;
+    DocumentPiece p = { 0 };
+    int status = documents_open(&d, file, field, true, e);
+    if (status) return status;
+    do {
+        status = documents_next(&d, &p, e);
+        if (!status && p.text) status = add_text(r, p.text, p.length, e);
+        r->x->bytes += (int64_t)p.length;
+    } while (!status && p.text);
+    documents_close(&d);
+    return status;
+}
+
+static int read_file(WordReader *r, const DataFile *file, const char *field, Error *e) {
+    if (file->kind == DATA_TEXT) return read_text(r, file, e);
+    if (file->kind != DATA_TOKENS) return read_documents(r, file, field, e);
+    return error_set(e, STATUS_USER, "%s: expected text, found a token file", file->path);
 }
 
 int training_words(TrainingText *x, WordCounts *words, Error *e) {
     WordReader r = { .x = x, .words = words, .scanner = scanner_find(x->pattern->regex) };
-    int status = STATUS_OK;
+    const DataWords names = { "FILE", x->file, x->files, x->field ? x->field : "text" };
+    DataFiles files;
     if (r.scanner < 0)
         return error_set(e, STATUS_INTERNAL, "pattern %s: expected a scanner for it, found none",
                          x->pattern->name);
-    for (int i = 0; i < x->files && !status; i++) {
-        status = input_open(&r.in, x->file[i], e);
-        if (status) break;
-        r.at = 0;
-        status = read_file(&r, e);
-        input_close(&r.in);
-    }
+    int status = data_files_open(&files, &names, e);
+    if (status) return status;
+    status = data_files_unweighted(&files, e);
+    for (int i = 0; i < files.files && !status; i++)
+        status = read_file(&r, &files.file[i], names.field, e);
+    data_files_free(&files);
     free(r.piece);
     return status;
 }

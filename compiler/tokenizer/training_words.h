@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The words of training texts: what a pattern cuts them into, special tokens left out.  Texts are
-** read piece by piece; only distinct words stay in memory.
+** The words of training texts: what a pattern cuts them into, special tokens left out.  Files and
+** folders are those of --data (data_files.h), without token files; texts are read piece by piece,
+** and only distinct words stay in memory.
 */
 #ifndef STRATA_TRAINING_WORDS_H
 #define STRATA_TRAINING_WORDS_H
@@ -10,6 +11,7 @@
 typedef struct TrainingText {
     const char *const *file;
     int files;
+    const char *field;          /* of JSON lines: their text; NULL: "text" */
     const char *const *special; /* tokens that texts may have, which are no words */
     int specials;
     const BpePattern *pattern;

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "files.h"
+#include "jsonl.h"
+#include "text_kind.h"
 
 /* == A file =============================================================== */
 
@@ -21,32 +23,70 @@ int data_file_open(const DataFile *f, Input *in, Error *e) {
     return status;
 }
 
-static bool ends_with(const char *name, const char *end) {
-    size_t n = strlen(name), m = strlen(end);
-    return n > m && !strcmp(name + n - m, end);
+static bool ends_with(const DataFile *f, const char *end) {
+    size_t n = stream_name(f->form, f->path), m = strlen(end);
+    return n > m && !strncmp(f->path + n - m, end, m);
 }
 
-static int look_at(DataFile *f, Error *e) {
+/* JSON lines in a .json file: an object in the first line.  What is an object over several lines
+** is text in a folder, where it may be a program's settings. */
+static int look_at_json(DataFile *f, bool named, const unsigned char *head, size_t n, Error *e) {
+    const unsigned char *end = memchr(head, '\n', n);
+    size_t line = end ? (size_t)(end - head) : n, first = 0;
+    Json j = { 0 };
+    while (first < n && strchr(" \t\r\n", head[first]) && head[first])
+        first++;
+    if (jsonl_is_array(f->form, f->path, head, n)) f->kind = DATA_ARRAY;
+    if (first == n || head[first] != '{') return STATUS_OK;
+    bool whole = !json_parse(&j, f->path, (const char *)head, line, JSONL_VALUES, NULL);
+    json_free(&j);
+    if (whole || (!end && n == STREAM_HEAD)) f->kind = DATA_JSONL;
+    else if (named)
+        return error_set(e, STATUS_USER,
+                         "%s: expected JSON lines, or an array of texts or of objects, found one "
+                         "object; to read it as a text, give it a name that ends in .txt",
+                         f->path);
+    return STATUS_OK;
+}
+
+static int look_inside(DataFile *f, bool named, Stream *s, Error *e) {
+    const unsigned char *head;
+    size_t n;
+    int status = stream_head(s, &head, &n, e);
+    if (status) return status;
+    f->form = s->form;
+    f->kind = ends_with(f, ".jsonl") || ends_with(f, ".ndjson") ? DATA_JSONL : DATA_TEXT;
+    if (!n) return error_set(e, STATUS_USER, "%s: expected text, found an empty file", f->path);
+    if (!token_file_begins(head, n)) {
+        status = text_kind_check(f->path, head, n, f->form != STREAM_PLAIN, e);
+        if (!status && ends_with(f, ".json")) status = look_at_json(f, named, head, n, e);
+        return status;
+    }
+    f->kind = DATA_TOKENS;
+    if (f->form != STREAM_PLAIN)
+        return error_set(e, STATUS_USER,
+                         "%s: expected a token file as it is, which is read in any order, found a "
+                         "compressed one; expand it first",
+                         f->path);
+    size_t header = n < TOKEN_FILE_HEADER ? n : TOKEN_FILE_HEADER;
+    return token_file_header(&f->tokens, f->path, head, header, (uint64_t)f->before.st_size, e);
+}
+
+/* 'named': by the user, not found in a folder. */
+static int look_at(DataFile *f, bool named, Error *e) {
     Input in;
-    unsigned char head[TOKEN_FILE_HEADER];
+    Stream s = { 0 };
     int status = input_open(&in, f->path, e);
     if (status) return status;
     f->before = in.before;
-    uint64_t size = (uint64_t)in.before.st_size;
-    size_t n = size < sizeof head ? (size_t)size : sizeof head;
-    if (!size)
-        status = error_set(e, STATUS_USER, "%s: expected text, found an empty file", f->path);
-    if (!status) status = input_read(&in, 0, head, n, e);
-    input_close(&in);
-    f->kind = ends_with(f->path, ".jsonl") || ends_with(f->path, ".ndjson") ? DATA_JSONL
-                                                                            : DATA_TEXT;
-    if (status || !token_file_begins(head, n)) return status;
-    f->kind = DATA_TOKENS;
-    return token_file_header(&f->tokens, f->path, head, n, size, e);
+    status = stream_start(&s, &in, e);
+    if (!status) status = look_inside(f, named, &s, e);
+    stream_close(&s);
+    return status;
 }
 
 /* Takes the path over. */
-static int add_file(DataFiles *f, char *path, Error *e) {
+static int add_file(DataFiles *f, char *path, bool named, Error *e) {
     if (f->files == DATA_FILES_MOST) {
         int status = error_set(e, STATUS_LIMIT, "%s: expected at most %d files, found more",
                                f->option, DATA_FILES_MOST);
@@ -61,7 +101,7 @@ static int add_file(DataFiles *f, char *path, Error *e) {
         f->room = room;
     }
     f->file[f->files] = (DataFile){ .path = path };
-    return look_at(&f->file[f->files++], e);
+    return look_at(&f->file[f->files++], named, e);
 }
 
 /* == A folder ============================================================= */
@@ -93,7 +133,7 @@ static int add_entry(DataFiles *f, char *path, int depth, Error *e) {
     } else if (S_ISDIR(own.st_mode)) {
         status = add_folder(f, path, depth + 1, e);
     } else if (!S_ISLNK(own.st_mode) || stat(path, &behind) || !S_ISDIR(behind.st_mode)) {
-        return add_file(f, path, e);
+        return add_file(f, path, false, e);
     }
     free(path);
     return status;
@@ -149,7 +189,7 @@ static int add_word(DataFiles *f, DataWord *w, const char *text, Error *e) {
                                w->name);
     } else {
         char *path = strdup(w->name);
-        status = path ? add_file(f, path, e) : error_memory(e, f->option, strlen(text));
+        status = path ? add_file(f, path, true, e) : error_memory(e, f->option, strlen(text));
     }
     w->files = f->files - w->first;
     return status;

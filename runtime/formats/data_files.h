@@ -4,8 +4,10 @@
 **   A word is a file, or a folder: all files below it, in the order of their names (bytes are
 **   compared), folders among files; names that begin with a dot are left out, links to folders too.
 **   WORD:WEIGHT, a positive number, has a weight, unless a file or folder has that whole name.
-** A file is a token file if it begins with the number of one (token_file.h), JSON lines if its name
-** ends in .jsonl or .ndjson, else text.
+** A file is a token file if it begins with the number of one (token_file.h), JSON lines if its
+** name ends in .jsonl or .ndjson, an array of texts if its name ends in .json and it begins with
+** '[', JSON lines too if it ends in .json and its first line is a whole object, else text.  What is
+** compressed is what it stands for; what is no text is refused (text_kind.h).
 */
 #ifndef STRATA_DATA_FILES_H
 #define STRATA_DATA_FILES_H
@@ -13,16 +15,19 @@
 #include <sys/stat.h>
 
 #include "error.h"
+#include "stream.h"
 #include "token_file.h"
 #include "tokenizer.h"
 
 enum { DATA_FILES_MOST = 100000, DATA_FOLDERS_DEEP = 64 };
 
-typedef enum DataKind { DATA_TEXT, DATA_JSONL, DATA_TOKENS } DataKind;
+/* The numbers are part of what data is known by. */
+typedef enum DataKind { DATA_TEXT, DATA_JSONL, DATA_TOKENS, DATA_ARRAY } DataKind;
 
 typedef struct DataFile {
     char *path;
     DataKind kind;
+    StreamForm form;    /* how it is compressed */
     TokenHeader tokens; /* of a token file */
     struct stat before; /* what it was */
 } DataFile;

@@ -48,7 +48,7 @@ static int add_file(Sha256 *sha, const DataFile *f, bool whole, Error *e) {
 static void describe(const DataFiles *f, bool sampled, Text *t) {
     bool plain = !sampled;
     for (int i = 0; i < f->files; i++)
-        plain = plain && f->file[i].kind == DATA_TEXT;
+        plain = plain && f->file[i].kind == DATA_TEXT && f->file[i].form == STREAM_PLAIN;
     for (int i = 0; i < f->words; i++)
         plain = plain && f->word[i].weight == 0;
     if (plain) return;
@@ -58,9 +58,12 @@ static void describe(const DataFiles *f, bool sampled, Text *t) {
         text_add(t, "files %d weight %s\n", f->word[i].files,
                  print_double(weight, f->word[i].weight));
     }
-    for (int i = 0; i < f->files; i++)
-        text_add(t, "kind %d bytes %llu\n", (int)f->file[i].kind,
-                 (unsigned long long)f->file[i].before.st_size);
+    for (int i = 0; i < f->files; i++) {
+        const DataFile *file = &f->file[i];
+        text_add(t, "kind %d bytes %llu\n", (int)file->kind,
+                 (unsigned long long)file->before.st_size);
+        if (file->form != STREAM_PLAIN) text_add(t, "compressed %d\n", (int)file->form);
+    }
 }
 
 int data_files_identify(DataFiles *f, Error *e) {

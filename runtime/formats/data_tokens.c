@@ -73,7 +73,7 @@ static int add_piece(TokenMaker *x, const char *path, const DocumentPiece *p, Er
 static int add_documents(TokenMaker *x, const DataFile *file, Error *e) {
     DocumentReader r;
     DocumentPiece p = { 0 };
-    int status = documents_open(&r, file, x->f->field, x->t->kind->utf8, e);
+    int status = documents_open(&r, file, x->f->field, !x->t->kind->text_is_ids, e);
     if (status) return status;
     do {
         status = documents_next(&r, &p, e);
@@ -110,7 +110,7 @@ static int add_file(TokenMaker *x, const DataFile *file, Error *e) {
     if (file->kind == DATA_TOKENS)
         return add_in_place(x, file, file->tokens.width, TOKEN_FILE_HEADER, file->tokens.count, e);
     int64_t size = file->before.st_size;
-    if (file->kind == DATA_TEXT && x->t->kind->text_is_ids
+    if (file->kind == DATA_TEXT && file->form == STREAM_PLAIN && x->t->kind->text_is_ids
         && size > TOKEN_STORE_MEMORY - x->d->tokens->store[0].count)
         return add_in_place(x, file, 1, 0, size, e);
     return add_documents(x, file, e);

@@ -7,48 +7,46 @@
 
 #include "utf8.h"
 
-enum { BLOCK = 1 << 20 }; /* bytes read at once */
+enum { FIRST = 1 << 16 }; /* bytes of the smallest buffer */
 
 int documents_open(DocumentReader *r, const DataFile *file, const char *field, bool utf8,
                    Error *e) {
-    *r = (DocumentReader){ .file = file, .field = field, .utf8 = utf8, .in.fd = -1 };
-    int status = data_file_open(file, &r->in, e);
-    if (status || file->kind != DATA_JSONL) return status;
-    const Input in = r->in;
-    r->in.fd = -1;
-    return jsonl_start(&r->lines, &in, e);
+    Input in;
+    *r = (DocumentReader){ .file = file, .field = field, .utf8 = utf8 };
+    int status = data_file_open(file, &in, e);
+    if (!status) status = stream_start(&r->in, &in, e);
+    if (status || file->kind == DATA_TEXT) return status;
+    const Stream stream = r->in;
+    r->in = (Stream){ 0 };
+    return jsonl_start(&r->lines, &stream, file->kind == DATA_ARRAY, e);
 }
 
 void documents_close(DocumentReader *r) {
-    if (r->file && r->in.fd >= 0) input_close(&r->in);
+    stream_close(&r->in);
     free(r->bytes);
     jsonl_close(&r->lines);
     json_free(&r->json);
     *r = (DocumentReader){ 0 };
 }
 
-static uint64_t size_of(const DocumentReader *r) { return (uint64_t)r->file->before.st_size; }
-
-/* Reads on behind what is there, which begins at 0 then; *more: something came. */
-static int read_on(DocumentReader *r, size_t most, bool *more, Error *e) {
-    uint64_t left = size_of(r) - r->at;
-    size_t now = left < BLOCK ? (size_t)left : BLOCK;
-    *more = now > 0;
-    if (!now) return input_unchanged(&r->in, e);
+/* Reads on behind what is there, which begins at 0 then, until there is a piece and a byte of the
+** next; *last: there is none. */
+static int read_on(DocumentReader *r, bool *last, Error *e) {
+    size_t most = DOCUMENT_PIECE + 1, got;
     if (r->have && r->from) memmove(r->bytes, r->bytes + r->from, r->have);
     r->from = 0;
-    if (now > most - r->have) now = most - r->have;
-    if (r->have + now > r->room) {
-        size_t room = 2 * r->room > r->have + now ? 2 * r->room : r->have + now;
-        char *bigger = realloc(r->bytes, room);
+    for (*last = false; !*last && r->have < most; r->have += got) {
+        size_t room = 2 * r->room < FIRST ? FIRST : 2 * r->room;
+        room = room < most ? room : most;
+        char *bigger = r->have < r->room ? r->bytes : realloc(r->bytes, room);
         if (!bigger) return error_memory(e, r->file->path, room);
+        if (r->have == r->room) r->room = room;
         r->bytes = bigger;
-        r->room = room;
+        int status = stream_read(&r->in, r->bytes + r->have, r->room - r->have, &got, e);
+        if (status) return status;
+        *last = got < r->room - r->have;
     }
-    int status = input_read(&r->in, r->at, r->bytes + r->have, now, e);
-    r->have += now;
-    r->at += now;
-    return status;
+    return STATUS_OK;
 }
 
 static void give(DocumentReader *r, size_t n) {
@@ -79,23 +77,20 @@ static int check_utf8(const DocumentReader *r, const char *text, size_t n, Error
         int32_t point;
         int m = utf8_next(text + i, n - i, &point);
         if (!m)
-            return error_set(e, STATUS_USER, "%s:byte %llu: expected UTF-8, found byte 0x%02x",
+            return error_set(e, STATUS_USER, "%s:byte %llu%s: expected UTF-8, found byte 0x%02x",
                              r->file->path, (unsigned long long)(r->taken + i),
-                             (unsigned char)text[i]);
+                             stream_place(&r->in), (unsigned char)text[i]);
         i += (size_t)m;
     }
     return STATUS_OK;
 }
 
 static int next_text(DocumentReader *r, DocumentPiece *p, Error *e) {
-    bool more = true;
-    int status = STATUS_OK;
-    while (!status && more && r->have < DOCUMENT_PIECE)
-        status = read_on(r, DOCUMENT_PIECE, &more, e);
+    bool last;
+    int status = read_on(r, &last, e);
     if (status || !r->have) return status;
     const char *text = r->bytes + r->from;
-    bool last = r->at == size_of(r);
-    size_t n = last ? r->have : cut(text, r->have);
+    size_t n = last ? r->have : cut(text, DOCUMENT_PIECE);
     if (r->utf8) status = check_utf8(r, text, n, e);
     *p = (DocumentPiece){ text, n, r->taken == 0, last };
     give(r, n);
@@ -107,10 +102,14 @@ static int next_text(DocumentReader *r, DocumentPiece *p, Error *e) {
 /* The document of the line that was read last. */
 static int take_field(DocumentReader *r, DocumentPiece *p, Error *e) {
     const char *place = r->lines.place;
-    const JsonNode *root = r->json.node, *field = json_member(&r->json, root, r->field);
-    if (root->type != JSON_OBJECT)
-        return error_set(e, STATUS_USER, "%s: expected an object, found %s", place,
-                         json_kind(root));
+    const JsonNode *root = r->json.node;
+    bool texts = r->file->kind == DATA_ARRAY;
+    const JsonNode *field = texts && root->type == JSON_STRING
+        ? root
+        : json_member(&r->json, root, r->field);
+    if (field != root && root->type != JSON_OBJECT)
+        return error_set(e, STATUS_USER, "%s: expected an object%s, found %s", place,
+                         texts ? " or a text" : "", json_kind(root));
     if (!field)
         return error_set(e, STATUS_USER, "%s: expected the field \"%s\" (--field), found none",
                          place, r->field);
@@ -134,7 +133,7 @@ static int next_line(DocumentReader *r, DocumentPiece *p, Error *e) {
 
 int documents_next(DocumentReader *r, DocumentPiece *p, Error *e) {
     *p = (DocumentPiece){ 0 };
-    int status = r->file->kind == DATA_JSONL ? next_line(r, p, e) : next_text(r, p, e);
+    int status = r->file->kind == DATA_TEXT ? next_text(r, p, e) : next_line(r, p, e);
     if (status || !p->length) *p = (DocumentPiece){ 0 };
     return status;
 }

@@ -3,7 +3,8 @@
 ** A text is one document; pieces end at whole characters and, where there are any, before a line
 ** break that a letter is in front of: what tokenizers join does not reach over it.  A JSON line is
 ** an object, one of whose members, a string, is the document, and one piece; lines of blanks are
-** nothing.
+** nothing.  An element of a JSON array is such an object too, or the document itself.
+** Compressed files are what they stand for (stream.h).
 */
 #ifndef STRATA_DOCUMENTS_H
 #define STRATA_DOCUMENTS_H
@@ -29,9 +30,8 @@ typedef struct DocumentReader {
     bool utf8;   /* texts must be UTF-8 */
     Jsonl lines; /* of JSON lines; what follows is a text's */
     Json json;
-    Input in;
-    uint64_t at;    /* bytes of the file that were read */
-    uint64_t taken; /* bytes of it that were given out */
+    Stream in;
+    uint64_t taken; /* bytes of the text that were given out */
     char *bytes;    /* read and not given out: from 'from', 'have' of them */
     size_t from, have, room;
 } DocumentReader;

@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: MIT
-** JSON Lines: a JSON value a line, read one after another, never the file at once.
+** JSON values read one after another, never the file at once: of JSON Lines, a value a line, or the
+** elements of the array that a .json file is.
 ** Lines that hold nothing but blanks are passed over; they count as lines.
 */
 #ifndef STRATA_JSONL_H
 #define STRATA_JSONL_H
 
-#include "files.h"
 #include "json.h"
+#include "stream.h"
 
 typedef struct Jsonl {
-    Input in;
+    Stream in;
+    bool array;
+    bool closed;  /* the array's ']' was read */
     char *buffer; /* bytes [start, end) are read and not yet given */
     size_t start, end, room;
-    uint64_t at;  /* of the file, where the next bytes are */
-    int64_t line; /* of the value given last, from 1 */
-    char *place;  /* "FILE:LINE" of it, for messages */
+    int64_t line; /* of the value given last, from 1; of an array its number */
+    char *place;  /* "FILE:LINE" or "FILE:element N" of it, for messages */
 } Jsonl;
 
 enum { JSONL_VALUES = 1 << 20 }; /* in a line */
 
-/* On failure nothing stays open. */
+/* Do the first bytes of a file of this name begin an array?  Its name ends in .json, before what
+** says that it is compressed. */
+bool jsonl_is_array(StreamForm form, const char *path, const unsigned char *head, size_t n);
+
+/* On failure nothing stays open.  What is no text is refused. */
 int jsonl_open(Jsonl *l, const char *path, Error *e);
-/* The same of a file that is open, which becomes the reader's. */
-int jsonl_start(Jsonl *l, const Input *in, Error *e);
+/* The same of a stream, which becomes the reader's. */
+int jsonl_start(Jsonl *l, const Stream *in, bool array, Error *e);
 void jsonl_close(Jsonl *l); /* harmless on {0} */
 
 /* The next value into j, which is freed before; *more is false at the end of the file, where the
-** file must be as it was opened. Errors begin with FILE:LINE. */
+** file must be as it was opened. Errors begin with the place. */
 int jsonl_next(Jsonl *l, Json *j, bool *more, Error *e);
 
 #endif

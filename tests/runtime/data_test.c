@@ -108,12 +108,12 @@ static void tokens_need_no_tokenizer(void **state) {
     data_files_free(&f);
 }
 
-/* n tokens with the ids 0, 1, 2, … mod 256 */
+/* n tokens with the ids 1, 2, 3, … up to 255: no text has a NUL */
 static void counted(void **state, Data *d, int n) {
     char *bytes = malloc((size_t)n);
     assert_non_null(bytes);
     for (int i = 0; i < n; i++)
-        bytes[i] = (char)i;
+        bytes[i] = (char)(1 + i);
     write_file(state, "counted", bytes, (size_t)n);
     free(bytes);
     assert_int_equal(data_of(d, state, "@/counted", NULL, false, NULL), 0);
@@ -183,8 +183,8 @@ static void evaluation_predicts_each_token_once(void **state) {
                 assert_int_equal(data_window(&d, 0, length, i, tokens, targets, &have, NULL), 0);
                 assert_true(have == length || (i == windows - 1 && have > 0 && have < length));
                 for (int64_t k = 0; k < have; k++, next++) {
-                    assert_int_equal(targets[k], next);
-                    assert_int_equal(tokens[k], next - 1);
+                    assert_int_equal(targets[k], 1 + next);
+                    assert_int_equal(tokens[k], next);
                 }
             }
             assert_int_equal(next, n);
@@ -202,9 +202,9 @@ static void the_share_is_the_last_of_each_source(void **state) {
     assert_int_equal(train.source[0].count, 91);
     assert_int_equal(val.source[0].count, 10);
     assert_int_equal(data_read(&val, 0, 0, 1, &id, &e), 0);
-    assert_int_equal(id, 91);
+    assert_int_equal(id, 92);
     assert_int_equal(data_read(&train, 0, 90, 1, &id, &e), 0);
-    assert_int_equal(id, 90);
+    assert_int_equal(id, 91);
     data_free(&val);
     data_free(&train);
     assert_int_equal(data_split(&d, 0, &train, &val, &e), 0);
