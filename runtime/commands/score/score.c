@@ -6,11 +6,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK = 256 }; /* requests that are computed before their results are written */
 
 typedef struct ScoreTotal {
-    int64_t requests, spans, tokens, bytes, greedy;
+    int64_t requests, spans, missed, tokens, bytes, greedy;
     double nll;
 } ScoreTotal;
 
@@ -22,6 +23,7 @@ typedef struct Scoring {
     ScoreTotal texts, continuations;
     ScoreRequest block[BLOCK];
     int32_t requests; /* in the block */
+    int64_t missed;   /* the first line with something that is not scored; 0: none */
 } Scoring;
 
 /* == Results ============================================================== */
@@ -30,13 +32,31 @@ typedef enum ScoreField { LIKELIHOOD, GREEDY, COUNT, BYTES } ScoreField;
 static const char *const field_name[] = { "loglikelihood", "is_greedy", "tokens", "bytes" };
 
 static void add_field(Text *t, const ScoreSpan *x, ScoreField field) {
-    if (field == LIKELIHOOD) text_json_number(t, -x->nll);
+    if (x->why && field <= GREEDY) text_add(t, "null");
+    else if (field == LIKELIHOOD) text_json_number(t, -x->nll);
     else if (field == GREEDY) text_add(t, "%s", x->greedy ? "true" : "false");
     else text_add(t, "%lld", (long long)(field == COUNT ? x->count : x->bytes));
 }
 
+/* "not_scored": why, null where there is a number; only where something is not. */
+static void add_reasons(Text *t, const ScoreReader *r, const ScoreRequest *q) {
+    bool list = q->kind == SCORE_LIST, any = false;
+    for (int32_t i = 0; i < q->spans; i++)
+        any |= q->span[i].why != SCORE_DONE;
+    if (!any) return;
+    text_add(t, ", \"not_scored\": %s", list ? "[" : "");
+    for (int32_t i = 0; i < q->spans; i++) {
+        char why[128];
+        score_why(r, &q->span[i], why);
+        text_add(t, "%s", i ? ", " : "");
+        if (q->span[i].why) text_json_string(t, why);
+        else text_add(t, "null");
+    }
+    text_add(t, "%s", list ? "]" : "");
+}
+
 /* A list where the request has one. */
-static void result_json(Text *t, const ScoreRequest *q) {
+static void result_json(Text *t, const ScoreReader *r, const ScoreRequest *q) {
     text_add(t, "{\"line\": %lld", (long long)q->line);
     for (ScoreField f = LIKELIHOOD; f <= BYTES; f++) {
         if (f == GREEDY && q->kind == SCORE_TEXT) continue;
@@ -51,16 +71,23 @@ static void result_json(Text *t, const ScoreRequest *q) {
     for (int32_t i = 0; i < q->spans; i++)
         dropped = q->span[i].dropped > dropped ? q->span[i].dropped : dropped;
     if (dropped) text_add(t, ", \"dropped\": %lld", (long long)dropped);
+    add_reasons(t, r, q);
     text_add(t, "}\n");
 }
 
-static void result_lines(Text *t, const ScoreRequest *q) {
+static void result_lines(Text *t, const ScoreReader *r, const ScoreRequest *q) {
     for (int32_t i = 0; i < q->spans; i++) {
         const ScoreSpan *x = &q->span[i];
-        text_add(t, "%7lld  %14.6f  %7lld  %s\n", (long long)q->line, -x->nll, (long long)x->count,
-                 q->kind == SCORE_TEXT ? "text"
-                     : x->greedy       ? "greedy"
-                                       : "");
+        char why[128];
+        score_why(r, x, why);
+        if (x->why)
+            text_add(t, "%7lld  %14s  %7s  not scored: %s\n", (long long)q->line, "-", "-", why);
+        else
+            text_add(t, "%7lld  %14.6f  %7lld  %s\n", (long long)q->line, -x->nll,
+                     (long long)x->count,
+                     q->kind == SCORE_TEXT ? "text"
+                         : x->greedy       ? "greedy"
+                                           : "");
     }
 }
 
@@ -68,6 +95,8 @@ static void add_total(ScoreTotal *sum, const ScoreRequest *q) {
     sum->requests++;
     for (int32_t i = 0; i < q->spans; i++) {
         const ScoreSpan *x = &q->span[i];
+        sum->missed += x->why != SCORE_DONE;
+        if (x->why) continue;
         sum->spans++;
         sum->tokens += x->count;
         sum->bytes += x->bytes;
@@ -80,9 +109,11 @@ static void add_total(ScoreTotal *sum, const ScoreRequest *q) {
 static double bits_per_byte(const ScoreTotal *x) { return x->nll / log(2) / (double)x->bytes; }
 
 static void total_json(Text *t, const char *name, const ScoreTotal *x, bool greedy) {
-    text_add(t, "\"%s\": {\"requests\": %lld, \"scored\": %lld, \"tokens\": %lld, \"bytes\": %lld",
+    text_add(t,
+             "\"%s\": {\"requests\": %lld, \"scored\": %lld, \"tokens\": %lld, \"bytes\": %lld, "
+             "\"not_scored\": %lld",
              name, (long long)x->requests, (long long)x->spans, (long long)x->tokens,
-             (long long)x->bytes);
+             (long long)x->bytes, (long long)x->missed);
     double value[] = { -x->nll, x->nll / (double)x->tokens, exp(x->nll / (double)x->tokens),
                        bits_per_byte(x), exp(x->nll / (double)x->bytes) };
     static const char *const key[] = { "loglikelihood", "loss", "perplexity", "bits_per_byte",
@@ -96,6 +127,8 @@ static void total_json(Text *t, const char *name, const ScoreTotal *x, bool gree
 }
 
 static void total_lines(Text *t, const char *name, const ScoreTotal *x) {
+    if (x->missed) text_add(t, "\n%s  %lld not scored", name, (long long)x->missed);
+    if (x->missed && !x->spans) text_add(t, "\n");
     if (!x->spans) return;
     text_add(t,
              "\n%s  %lld, %lld tokens, %lld bytes\nloss           %.6f\nperplexity     %.6g\n"
@@ -128,9 +161,11 @@ static int write_block(Scoring *c, Error *e) {
     Text t = { 0 };
     for (int32_t i = 0; i < c->requests; i++) {
         const ScoreRequest *q = &c->block[i];
-        if (c->json) result_json(&t, q);
-        else result_lines(&t, q);
-        add_total(q->kind == SCORE_TEXT ? &c->texts : &c->continuations, q);
+        ScoreTotal *sum = q->kind == SCORE_TEXT ? &c->texts : &c->continuations;
+        if (c->json) result_json(&t, &c->reader, q);
+        else result_lines(&t, &c->reader, q);
+        add_total(sum, q);
+        if (!c->missed && sum->missed) c->missed = q->line;
     }
     return console_text(&t, e);
 }
@@ -176,24 +211,32 @@ static int score_file(Scoring *c, Error *e) {
     if (!status) status = read_file(c, true, e);
     if (!status) status = write_summary(c, e);
     score_run_close(c->run);
-    return status;
+    int64_t missed = c->texts.missed + c->continuations.missed;
+    if (status || !missed) return status;
+    return error_set(e, STATUS_USER,
+                     "%s:%lld: expected all to be scored, found %lld of %lld that cannot be; the "
+                     "results say why",
+                     c->reader.p->options.word[0], (long long)c->missed, (long long)missed,
+                     (long long)(missed + c->texts.spans + c->continuations.spans));
 }
 
 /* == The command ========================================================== */
 
-/* An id, or a piece as the tokenizer's file spells it. */
-static int read_prefix(const Program *p, const Tokenizer *t, int32_t *prefix, Error *e) {
-    const OptionValue *given = option(p, OPTION_PREFIX);
+/* An id, a piece as the tokenizer's file spells it, or none at all. */
+static int read_prefix(ScoreReader *r, Error *e) {
+    const OptionValue *given = option(r->p, OPTION_PREFIX);
+    int32_t vocab = r->p->m->vocab;
     int64_t id = -1;
-    *prefix = -1;
-    if (!given->given) return STATUS_OK;
-    if (!parse_int64(given->text, 0, p->m->vocab - 1, &id)) id = tokenizer_find(t, given->text);
-    *prefix = (int32_t)id;
-    if (id >= 0 && id < p->m->vocab) return STATUS_OK;
+    r->prefix = given->given ? -1 : score_default_prefix(r->tokenizer);
+    if (!given->given || !strcmp(given->text, "none")) return STATUS_OK;
+    if (!parse_int64(given->text, 0, vocab - 1, &id))
+        id = tokenizer_find(r->tokenizer, given->text);
+    r->prefix = (int32_t)id;
+    if (id >= 0 && id < vocab) return STATUS_OK;
     return error_set(e, STATUS_USER,
-                     "score: --prefix: expected an id from 0 to %d or a token of the tokenizer's "
-                     "file, found '%s'",
-                     p->m->vocab - 1, given->text);
+                     "score: --prefix: expected an id from 0 to %d, a token of the tokenizer's "
+                     "file, or none, found '%s'",
+                     vocab - 1, given->text);
 }
 
 static int score(const Program *p, Session *s, const Tokenizer *tokenizer, Error *e) {
@@ -202,7 +245,7 @@ static int score(const Program *p, Session *s, const Tokenizer *tokenizer, Error
     c->reader = (ScoreReader){ .p = p, .tokenizer = tokenizer };
     c->s = s;
     c->json = option(p, OPTION_JSON)->given;
-    int status = read_prefix(p, tokenizer, &c->reader.prefix, e);
+    int status = read_prefix(&c->reader, e);
     s->setup.flags = p->m->forms < 2 ? 0 : STRATA_AS_GENERATED;
     if (!status && s->setup.flags) status = session_setup(s, e);
     if (!status) status = score_file(c, e);

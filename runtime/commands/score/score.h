@@ -6,14 +6,27 @@
 **   continuation   Blanks that end C belong to X.  Its tokens are those of C + X after as many as C
 **                  alone has; of what is longer than the model's context the first tokens are
 **                  dropped.
-**   text           Windows as of eval, one after another, of the context's length; every token is
-**                  predicted once, the first only after --prefix.
+**   text           Windows one after another, of the context's length; every token is predicted
+**                  once, the first after the prefix.  The last window begins earlier, so that it is
+**                  a full one.
+** What cannot be scored is told where its number would be, and the rest is.
 */
 #ifndef STRATA_SCORE_H
 #define STRATA_SCORE_H
 
 #include "jsonl.h"
 #include "standalone.h"
+
+/* Why something has no likelihood. */
+typedef enum ScoreWhy {
+    SCORE_DONE, /* it has one */
+    SCORE_JOINED,
+    SCORE_EMPTY,
+    SCORE_LONG,
+    SCORE_BARE,
+    SCORE_NO_TEXT,
+    SCORE_ONE_TOKEN
+} ScoreWhy;
 
 /* Tokens to be predicted, and those before them. */
 typedef struct ScoreSpan {
@@ -23,6 +36,8 @@ typedef struct ScoreSpan {
     int64_t dropped;        /* tokens of the context that the model has no room for */
     double nll;             /* sum over 'count' tokens, nats */
     bool greedy;            /* each of them is the likeliest; of texts false */
+    ScoreWhy why;           /* there are no ids */
+    int64_t found;          /* SCORE_LONG: its tokens */
 } ScoreSpan;
 
 typedef enum ScoreKind { SCORE_TEXT, SCORE_ONE, SCORE_LIST } ScoreKind;
@@ -42,6 +57,12 @@ typedef struct ScoreReader {
     Jsonl lines;
     Json json;
 } ScoreReader;
+
+/* Why, in words. */
+void score_why(const ScoreReader *r, const ScoreSpan *x, char to[128]);
+/* The token that stands before texts and in the place of empty contexts unless the user says
+** another: the one that begins texts, else the one that ends them; -1: there is none. */
+int32_t score_default_prefix(const Tokenizer *t);
 
 /* The next request; *more is false at the end. Errors begin with FILE:LINE. */
 int score_next(ScoreReader *r, ScoreRequest *q, bool *more, Error *e);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "characters.h"
 #include "score.h"
+#include "utf8.h"
 
 void score_request_free(ScoreRequest *q) {
     for (int32_t i = 0; i < q->spans; i++)
@@ -13,6 +15,21 @@ void score_request_free(ScoreRequest *q) {
 }
 
 /* == Texts to tokens ====================================================== */
+
+void score_why(const ScoreReader *r, const ScoreSpan *x, char to[128]) {
+    static const char *const why[] = {
+        [SCORE_DONE] = "",
+        [SCORE_JOINED] = "the context's last token takes in the continuation's beginning",
+        [SCORE_EMPTY] = "the continuation is empty",
+        [SCORE_BARE] = "the context is empty, and there is no token for its place (--prefix)",
+        [SCORE_NO_TEXT] = "the text is empty",
+        [SCORE_ONE_TOKEN] = "the text is one token, and there is none before it (--prefix)",
+    };
+    if (x->why == SCORE_LONG)
+        print_text(to, 128, "the continuation has %lld tokens, more than the context, %lld",
+                   (long long)x->found, (long long)r->p->m->context);
+    else print_text(to, 128, "%s", why[x->why]);
+}
 
 /* Ids of one text, with room for one more in front of them. */
 typedef struct Encoded {
@@ -51,20 +68,22 @@ static int wrong_member(const ScoreReader *r, const char *what, const JsonNode *
                      json_kind(found));
 }
 
+/* Frees the ids of what is not scored. */
+static int not_scored(ScoreSpan *x, ScoreWhy why, int32_t *ids) {
+    free(ids);
+    *x = (ScoreSpan){ .why = why, .found = x->count };
+    return STATUS_OK;
+}
+
 static int whole_text(ScoreReader *r, const char *text, ScoreSpan *out, Error *e) {
     Encoded ids;
     size_t length = strlen(text);
     int status = encode(r, true, text, length, &ids, e);
     bool prefixed = r->prefix >= 0;
-    if (!status && ids.count + prefixed < 2)
-        status = wrong(r,
-                       ids.count ? "a text of at least two tokens, or --prefix, found one token"
-                                 : "a text, found an empty one",
-                       e);
-    if (status) {
-        free(ids.at);
-        return status;
-    }
+    if (status) return status;
+    if (ids.count + prefixed < 2)
+        return not_scored(out, ids.count ? SCORE_ONE_TOKEN : SCORE_NO_TEXT, ids.at);
+    if (!ids.count) return not_scored(out, SCORE_NO_TEXT, ids.at);
     if (prefixed) ids.at[0] = r->prefix;
     else memmove(ids.at, ids.at + 1, (size_t)ids.count * sizeof *ids.at);
     *out = (ScoreSpan){ .ids = ids.at,
@@ -75,13 +94,9 @@ static int whole_text(ScoreReader *r, const char *text, ScoreSpan *out, Error *e
 }
 
 /* What is too long loses its first tokens; the last token is predicted only, it needs no room. */
-static int fit(const ScoreReader *r, ScoreSpan *x, Error *e) {
+static int fit(const ScoreReader *r, ScoreSpan *x) {
     int64_t most = r->p->m->context, over = x->context + x->count - 1 - most;
-    if (x->count > most)
-        return error_set(e, STATUS_USER,
-                         "%s: expected a continuation of at most the context, %lld tokens, found "
-                         "%lld",
-                         r->lines.place, (long long)most, (long long)x->count);
+    if (x->count > most) return not_scored(x, SCORE_LONG, x->ids);
     if (over <= 0) return STATUS_OK;
     x->dropped = over;
     x->context -= over;
@@ -89,46 +104,60 @@ static int fit(const ScoreReader *r, ScoreSpan *x, Error *e) {
     return STATUS_OK;
 }
 
-/* Tokens of the context alone in front of those that the whole has more. */
+/* Tokens of the context alone in front of those that the whole has more.  An empty context is the
+** prefix, once: a continuation that begins with it has it. */
 static int join(const ScoreReader *r, const Encoded *context, const Encoded *whole, ScoreSpan *x,
                 Error *e) {
-    int64_t count = whole->count - context->count, before = context->count;
-    if (!before && r->prefix < 0)
-        return wrong(r, "a context of at least one token, or --prefix, found none", e);
-    if (count < 1) return wrong(r, "a continuation of at least one token, found none", e);
+    int64_t before = context->count;
+    bool own = !before && whole->count && whole->at[1] == r->prefix;
+    int64_t skipped = own ? 1 : before, count = whole->count - skipped;
+    if (!x->bytes || (own && !count)) return not_scored(x, SCORE_EMPTY, NULL);
+    if (count < 1) return not_scored(x, SCORE_JOINED, NULL);
+    if (!before && r->prefix < 0) return not_scored(x, SCORE_BARE, NULL);
     x->context = before ? before : 1;
     x->count = count;
     x->ids = malloc((size_t)(x->context + count) * sizeof *x->ids);
     if (!x->ids) return error_memory(e, r->lines.place, (size_t)whole->count * sizeof *x->ids);
     if (before) memcpy(x->ids, context->at + 1, (size_t)before * sizeof *x->ids);
     else x->ids[0] = r->prefix;
-    memcpy(x->ids + x->context, whole->at + 1 + before, (size_t)count * sizeof *x->ids);
-    return fit(r, x, e);
+    memcpy(x->ids + x->context, whole->at + 1 + skipped, (size_t)count * sizeof *x->ids);
+    return fit(r, x);
 }
 
-/* 'context' is without the blanks that end it, the first 'length' bytes of 'text'. */
-static int continuation(ScoreReader *r, const char *text, const char *more, const Encoded *context,
-                        ScoreSpan *x, Error *e) {
+/* 'context' is the first 'blank' bytes of 'text', behind which there are blanks only. */
+static int continuation(ScoreReader *r, const char *text, size_t blank, const char *more,
+                        const Encoded *context, ScoreSpan *x, Error *e) {
     size_t before = strlen(text), after = strlen(more);
     char *both = malloc(before + after + 1);
     if (!both) return error_memory(e, r->lines.place, before + after + 1);
     memcpy(both, text, before);
     memcpy(both + before, more, after + 1);
     Encoded whole;
-    bool template = *text || r->prefix < 0; /* --prefix is in the place of an empty context */
+    bool template = *text || r->prefix < 0; /* the prefix is in the place of an empty context */
     int status = encode(r, template, both, before + after, &whole, e);
-    *x = (ScoreSpan){ .bytes = (int64_t)after };
+    /* bytes: of what is moved, too; the user's own are counted */
+    *x = (ScoreSpan){ .bytes = (int64_t)(before - blank + after) };
     if (!status) status = join(r, context, &whole, x, e);
+    if (!x->why) x->bytes = (int64_t)after;
     if (x->context + x->count - 1 > r->longest) r->longest = x->context + x->count - 1;
     free(whole.at);
     free(both);
     return status;
 }
 
+/* Bytes before the blanks that end a text, which are those of Python's str.isspace: Unicode's white
+** space and the four separators of ASCII. */
 static size_t without_blanks(const char *text) {
     size_t n = strlen(text);
-    while (n && strchr(" \t\n\v\f\r", text[n - 1]))
-        n--;
+    while (n) {
+        size_t at = n - 1;
+        int32_t point;
+        while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+            at--;
+        if ((size_t)utf8_next(text + at, n - at, &point) != n - at) break;
+        if (!character_space(point) && (point < 0x1c || point > 0x1f)) break;
+        n = at;
+    }
     return n;
 }
 
@@ -136,15 +165,20 @@ static int continuations(ScoreReader *r, const JsonNode *context, const JsonNode
                          ScoreRequest *q, Error *e) {
     const Json *j = &r->json;
     Encoded ids;
+    size_t blank = without_blanks(context->text);
     bool template = *context->text || r->prefix < 0;
-    int status = encode(r, template, context->text, without_blanks(context->text), &ids, e);
+    int status = encode(r, template, context->text, blank, &ids, e);
     const JsonNode *one = more->type == JSON_STRING ? more : json_first(j, more);
     for (int32_t i = 0; i < q->spans && !status; i++, one = json_next(j, one))
         status = one->type != JSON_STRING
             ? wrong_member(r, TEXTS, one, e)
-            : continuation(r, context->text, one->text, &ids, &q->span[i], e);
+            : continuation(r, context->text, blank, one->text, &ids, &q->span[i], e);
     free(ids.at);
     return status;
+}
+
+int32_t score_default_prefix(const Tokenizer *t) {
+    return t->facts.begin >= 0 ? t->facts.begin : t->end;
 }
 
 /* == Lines ================================================================ */

@@ -161,7 +161,7 @@ int score_continuations(ScoreRun *run, ScoreRequest *q, int32_t requests, Error 
     int status = STATUS_OK;
     for (int32_t i = 0; i < requests; i++)
         for (int32_t k = 0; q[i].kind != SCORE_TEXT && k < q[i].spans && !status; k++)
-            status = begin(run, &q[i].span[k], e);
+            if (!q[i].span[k].why) status = begin(run, &q[i].span[k], e);
     while (!status && run->jobs)
         status = step(run, e);
     run->shared = NULL; /* the requests may go */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Whole texts: windows one after another, as eval has them, several at once. Shorter ones are
-** filled up behind their end, which no token before it sees.
+** Whole texts: windows one after another, several at once; the last begins earlier, so that it is
+** a full one. Shorter ones are filled up behind their end, which no token before it sees.
 */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ enum { TOKENS = 4096 }; /* at once, about */
 
 typedef struct ScoreWindow {
     ScoreSpan *span;
-    int64_t first, length; /* tokens that it predicts */
+    int64_t first, length; /* tokens that it reads; it predicts as many, one further */
+    int64_t skip;          /* of these, the first that another window predicts */
 } ScoreWindow;
 
 typedef struct TextBatch {
@@ -66,7 +67,7 @@ static int flush(TextBatch *b, Error *e) {
                                             b->targets, b->count, b->longest, b->nll, &loss),
                                "loss", e);
     for (int64_t i = 0; i < b->count && !status; i++)
-        for (int64_t t = 0; t < b->window[i].length; t++)
+        for (int64_t t = b->window[i].skip; t < b->window[i].length; t++)
             b->window[i].span->nll += b->nll[i * b->longest + t];
     b->count = 0;
     return status;
@@ -74,7 +75,8 @@ static int flush(TextBatch *b, Error *e) {
 
 /* Into the batch, or the next one where it would grow too large, or be filled up by more than it
 ** holds. */
-static int add_window(TextBatch *b, ScoreSpan *x, int64_t first, int64_t length, Error *e) {
+static int add_window(TextBatch *b, ScoreWindow w, Error *e) {
+    int64_t length = w.length;
     int64_t longest = b->count && b->longest > length ? b->longest : length;
     int64_t shortest = b->count && b->shortest < length ? b->shortest : length;
     if (b->count && ((b->count + 1) * longest > b->room || shortest * 2 < longest)) {
@@ -82,7 +84,7 @@ static int add_window(TextBatch *b, ScoreSpan *x, int64_t first, int64_t length,
         if (status) return status;
         longest = shortest = length;
     }
-    b->window[b->count++] = (ScoreWindow){ x, first, length };
+    b->window[b->count++] = w;
     b->longest = longest;
     b->shortest = shortest;
     return STATUS_OK;
@@ -92,7 +94,8 @@ static int add_text(TextBatch *b, ScoreSpan *x, Error *e) {
     int status = STATUS_OK;
     for (int64_t first = 0, n; first < x->count && !status; first += n) {
         n = x->count - first < b->most ? x->count - first : b->most;
-        status = add_window(b, x, first, n, e);
+        int64_t skip = first < b->most - n ? first : b->most - n;
+        status = add_window(b, (ScoreWindow){ x, first - skip, n + skip, skip }, e);
     }
     return status;
 }
@@ -101,7 +104,7 @@ int score_texts(Session *s, ScoreRequest *q, int32_t requests, Error *e) {
     TextBatch b = { .s = s, .most = s->m->context };
     int status = open_batch(&b, e);
     for (int32_t i = 0; i < requests && !status; i++)
-        if (q[i].kind == SCORE_TEXT) status = add_text(&b, q[i].span, e);
+        if (q[i].kind == SCORE_TEXT && !q[i].span->why) status = add_text(&b, q[i].span, e);
     if (!status) status = flush(&b, e);
     close_batch(&b);
     for (int32_t i = 0; i < requests && !status; i++)
