@@ -90,11 +90,12 @@ static void replace(const NormalizeStep *s, size_t most, Text *out, const char *
 }
 
 static int replace_matches(const NormalizeStep *s, size_t most, Text *out, const char *text,
-                           size_t length, void **memory) {
+                           size_t length, NormalizeWork *w) {
     size_t done = 0, from, to;
     int found = 1;
     for (size_t at = 0; at <= length && out->length <= most; at = to + (to == from)) {
-        found = pattern_next(&s->pattern, text, length, at, &from, &to, memory);
+        w->at = at;
+        found = pattern_next(&s->pattern, text, length, at, &from, &to, &w->memory);
         if (found <= 0) break;
         if (to == from) { /* not inside of a character */
             while (to + 1 < length && (text[to + 1] & 0xc0) == 0x80)
@@ -124,7 +125,7 @@ static int take_step(const NormalizeStep *s, NormalizeWork *w, size_t most, Text
         text_bytes(out, text, length);
         return 0;
     case NORMALIZE_REPLACE:
-        if (s->pattern.code) return replace_matches(s, most, out, text, length, &w->memory);
+        if (s->pattern.code) return replace_matches(s, most, out, text, length, w);
         replace(s, most, out, text, length);
         return 0;
     case NORMALIZE_STRIP: strip(s, out, text, length); return 0;
@@ -140,7 +141,7 @@ int normalize(const Normalizer *x, NormalizeWork *w, const char *what, const cha
         text_clear(out);
         text_bytes(out, "", 0);
         int failed = take_step(&x->step[i], w, most, out, *text, *length);
-        if (failed) return pattern_failed(failed, what, e);
+        if (failed) return pattern_failed(&x->step[i].pattern, failed, what, w->at, *length, e);
         if (out->failed) return text_status(out, e);
         if (out->length > most)
             return error_set(e, STATUS_LIMIT,

@@ -34,6 +34,7 @@ typedef struct Normalizer {
 typedef struct NormalizeWork {
     Text text[2];
     void *memory; /* pattern_next's */
+    size_t at;    /* where a pattern was looked for last */
 } NormalizeWork;
 
 /* *text and *length become the normalized text, which is in 'w' if it is another. */

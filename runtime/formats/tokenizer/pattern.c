@@ -10,11 +10,23 @@
 /* The machine's stack for compiled expressions, and KiB for others, is taken as it is needed. */
 enum { MATCH_STEPS = 50000000, MATCH_HEAP = 262144, JIT_LEAST = 32768, JIT_MOST = 1 << 24 };
 
+/* A match looks at WINDOW bytes, and at GROWTH times as many where it asks for more, by PCRE2's
+** partial matching; it takes STEPS steps a byte, and more where these are not enough.  What is more
+** is counted: FREE, and SHARE for each byte of the text. What looks on to the end of a text and
+** takes a character costs its length each time; the expressions of GPT-2, Llama 3, o200k and the
+** like take what they looked at. */
+enum { WINDOW = 64, GROWTH = 4, STEPS = 16, FREE = 1 << 26, SHARE = 64 };
+
 static int bad(const char *what, const char *text, int number, size_t at, Error *e) {
     PCRE2_UCHAR said[128];
     pcre2_get_error_message(number, said, sizeof said);
-    return error_set(e, STATUS_USER, "%s: expected a regular expression, found %s: %s", what,
-                     text + (at <= strlen(text) ? at : 0), (char *)said);
+    size_t left = at < strlen(text) ? strlen(text) - at : 0;
+    if (!left)
+        return error_set(e, STATUS_USER, "%s: expected a regular expression, found one whose %s",
+                         what, (char *)said);
+    return error_set(e, STATUS_USER, "%s: expected a regular expression, found at '%.*s%s': %s",
+                     what, (int)(left < 24 ? left : 24), text + at, left > 24 ? "..." : "",
+                     (char *)said);
 }
 
 static int compile(Pattern *p, const Text *text, PatternSyntax syntax, const char *what, Error *e) {
@@ -30,7 +42,8 @@ static int compile(Pattern *p, const Text *text, PatternSyntax syntax, const cha
     pcre2_compile_context_free(c);
     if (!p->code && number == PCRE2_ERROR_HEAP_FAILED) return error_memory(e, what, text->length);
     if (!p->code) return bad(what, text->at, number, at, e);
-    pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* else it is interpreted */
+    /* else it is interpreted */
+    pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
     return STATUS_OK;
 }
 
@@ -45,11 +58,18 @@ int pattern_open(Pattern *p, const char *text, PatternSyntax syntax, const char 
     if (!status) status = text_status(&rewritten, e);
     if (!status) status = compile(p, &rewritten, syntax, what, e);
     text_free(&rewritten);
+    if (status) return status;
+    Text source = { 0 };
+    text_add(&source, "%s: %s", what, text);
+    p->source = source.at;
+    status = text_status(&source, e);
+    if (status) pattern_free(p);
     return status;
 }
 
 void pattern_free(Pattern *p) {
     if (p->code) pcre2_code_free(p->code);
+    free(p->source);
     *p = (Pattern){ 0 };
 }
 
@@ -57,6 +77,7 @@ typedef struct PatternMemory {
     pcre2_match_data *found;
     pcre2_match_context *context;
     pcre2_jit_stack *stack; /* NULL: what a thread has at least */
+    uint64_t allowed, spent;
 } PatternMemory;
 
 static PatternMemory *new_memory(void) {
@@ -68,22 +89,60 @@ static PatternMemory *new_memory(void) {
         pattern_done(m);
         return NULL;
     }
-    pcre2_set_match_limit(m->context, MATCH_STEPS);
+    m->allowed = FREE;
     pcre2_set_heap_limit(m->context, MATCH_HEAP);
     m->stack = pcre2_jit_stack_create(JIT_LEAST, JIT_MOST, NULL);
     if (m->stack) pcre2_jit_stack_assign(m->context, NULL, m->stack);
     return m;
 }
 
+static int match(const Pattern *p, PatternMemory *m, const char *text, size_t length, size_t at,
+                 uint32_t options) {
+    options |= PCRE2_NO_UTF_CHECK;
+    int n = pcre2_match(p->code, (PCRE2_SPTR)text, length, at, options, m->found, m->context);
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT)
+        n = pcre2_match(p->code, (PCRE2_SPTR)text, length, at, options | PCRE2_NO_JIT, m->found,
+                        m->context);
+    return n;
+}
+
+static bool spend(PatternMemory *m, uint64_t cost) {
+    m->spent += cost;
+    return m->spent <= m->allowed;
+}
+
+/* In the first 'length' bytes, with as many steps as it takes. */
+static int match_within(const Pattern *p, PatternMemory *m, const char *text, size_t length,
+                        size_t at, uint32_t options) {
+    for (uint64_t steps = STEPS * (uint64_t)(WINDOW + length - at);; steps *= GROWTH) {
+        if (steps > MATCH_STEPS) steps = MATCH_STEPS;
+        pcre2_set_match_limit(m->context, (uint32_t)steps);
+        int n = match(p, m, text, length, at, options);
+        if (n != PCRE2_ERROR_MATCHLIMIT || steps == MATCH_STEPS) return n;
+        if (!spend(m, steps)) return PATTERN_SPENT;
+    }
+}
+
+/* The first match, seen through windows that grow until nothing behind them matters. */
+static int first_match(const Pattern *p, PatternMemory *m, const char *text, size_t length,
+                       size_t at) {
+    for (size_t window = WINDOW;; window *= GROWTH) {
+        size_t end = window < length - at ? at + window : length;
+        if (window > WINDOW && !spend(m, end - at)) return PATTERN_SPENT;
+        if (end == length) return match_within(p, m, text, length, at, 0);
+        while ((text[end] & 0xc0) == 0x80)
+            end--;
+        int n = match_within(p, m, text, end, at, PCRE2_PARTIAL_HARD);
+        if (n != PCRE2_ERROR_PARTIAL && n != PCRE2_ERROR_NOMATCH) return n;
+    }
+}
+
 int pattern_next(const Pattern *p, const char *text, size_t length, size_t at, size_t *from,
                  size_t *to, void **memory) {
     if (!*memory && !(*memory = new_memory())) return PCRE2_ERROR_NOMEMORY;
     PatternMemory *m = *memory;
-    int n = pcre2_match(p->code, (PCRE2_SPTR)text, length, at, PCRE2_NO_UTF_CHECK, m->found,
-                        m->context);
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT)
-        n = pcre2_match(p->code, (PCRE2_SPTR)text, length, at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                        m->found, m->context);
+    if (!at) m->allowed += SHARE * (uint64_t)length;
+    int n = first_match(p, m, text, length, at);
     if (n == PCRE2_ERROR_NOMATCH) return 0;
     if (n < 0) return n;
     *from = pcre2_get_ovector_pointer(m->found)[0];
@@ -100,12 +159,15 @@ void pattern_done(void *memory) {
     free(m);
 }
 
-int pattern_failed(int code, const char *what, Error *e) {
+int pattern_failed(const Pattern *p, int code, const char *what, size_t at, size_t length,
+                   Error *e) {
     PCRE2_UCHAR said[128];
     if (code == PCRE2_ERROR_NOMEMORY) return error_memory(e, what, sizeof(PatternMemory));
-    pcre2_get_error_message(code, said, sizeof said);
+    if (code == PATTERN_SPENT)
+        print_text((char *)said, sizeof said, "it looks at the same text again and again");
+    else pcre2_get_error_message(code, said, sizeof said);
     return error_set(e, STATUS_LIMIT,
                      "%s: expected text that the tokenizer's regular expression can take apart, "
-                     "found one beyond its limits: %s",
-                     what, (char *)said);
+                     "found one beyond its limits at byte %zu of a part of %zu: %s (%s)",
+                     what, at, length, (char *)said, p->source);
 }

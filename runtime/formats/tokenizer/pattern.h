@@ -2,7 +2,9 @@
 ** Regular expressions of tokenizers' files, matched by PCRE2.
 ** They are written for other libraries: Oniguruma (tokenizer.json) and Rust's regex (tiktoken).
 ** What means something else to PCRE2 is rewritten, what has no counterpart is refused by name.
-** A match that takes more than PCRE2's limits of steps or memory is an error.
+** A match that takes more than PCRE2's limits of steps or memory is an error.  So is a text whose
+** matches look at far more of it than they take: what all of them may cost grows with the text, not
+** with its square.
 */
 #ifndef STRATA_PATTERN_H
 #define STRATA_PATTERN_H
@@ -14,19 +16,26 @@ typedef enum PatternSyntax { PATTERN_ONIGURUMA, PATTERN_RUST } PatternSyntax;
 enum { PATTERN_LONGEST = 16384 }; /* bytes of an expression */
 
 typedef struct Pattern {
-    void *code; /* NULL: none */
+    void *code;   /* NULL: none */
+    char *source; /* "FILE: EXPRESSION", for messages */
 } Pattern;
 
 int pattern_open(Pattern *p, const char *text, PatternSyntax syntax, const char *what, Error *e);
 void pattern_free(Pattern *p);
 
 /* The first match at or behind 'at' in valid UTF-8: 1 and [*from, *to), 0, or an error below 0;
-** *memory, NULL at first, is kept from match to match and freed by pattern_done. */
+** *memory, NULL at first, is kept from match to match and from text to text of a call, and freed by
+** pattern_done.  A text's first match is looked for at 0. */
 int pattern_next(const Pattern *p, const char *text, size_t length, size_t at, size_t *from,
                  size_t *to, void **memory);
 void pattern_done(void *memory);
-enum { PATTERN_MEMORY = -48 }; /* PCRE2_ERROR_NOMEMORY */
-int pattern_failed(int code, const char *what, Error *e);
+enum {
+    PATTERN_MEMORY = -48, /* PCRE2_ERROR_NOMEMORY */
+    PATTERN_SPENT = -10000
+};
+/* The error of matching at byte 'at' of 'length'. */
+int pattern_failed(const Pattern *p, int code, const char *what, size_t at, size_t length,
+                   Error *e);
 
 /* pattern_syntax.c: the expression as PCRE2 reads it, added to 'out'. */
 int pattern_rewrite(Text *out, const char *text, PatternSyntax syntax, const char *what, Error *e);
