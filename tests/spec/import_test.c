@@ -12,6 +12,7 @@
 #include "importer.h"
 #include "scratch.h"
 #include "spec.h"
+#include "stored_logits.h"
 
 /* == Importing ============================================================ */
 
@@ -49,35 +50,6 @@ static Model *import_case(void **state, const char *folder, const char *importer
 
 /* == Evaluating =========================================================== */
 
-typedef struct Weights {
-    Safetensors file;
-    int count;
-    const Node *param[256];
-    double *value[256];
-} Weights;
-
-/* A parameter's tensors, one behind another. */
-static const double *param_value(void *user, const Node *param) {
-    Weights *w = user;
-    char name[256];
-    Error e = { 0 };
-    for (int i = 0; i < w->count; i++)
-        if (w->param[i] == param) return w->value[i];
-    assert_true(w->count < 256);
-    Shape shape = param_tensor_shape(param);
-    int64_t each = shape_count(&shape), tensors = param_tensors(param);
-    double *value = malloc((size_t)(each * tensors) * sizeof *value);
-    for (int64_t k = 0; k < tensors; k++) {
-        param_tensor_name(param, k, name, sizeof name);
-        const Tensor *t = safetensors_find(&w->file, name);
-        if (!t) fail_msg("there is no tensor '%s'", name);
-        assert_int_equal(t->count, each);
-        assert_int_equal(safetensors_read_f64(&w->file, t, value + k * each, &e), 0);
-    }
-    w->param[w->count] = param;
-    return w->value[w->count++] = value;
-}
-
 static void compare(const double *got, const float *want, int64_t count) {
     double most = 0;
     for (int64_t i = 0; i < count; i++)
@@ -88,31 +60,23 @@ static void compare(const double *got, const float *want, int64_t count) {
 }
 
 static void check_logits(const Model *m, const char *weights, const char *expected) {
-    Weights w = { 0 };
     Safetensors s;
     Error e = { 0 };
-    if (safetensors_open(&w.file, weights, &e) || safetensors_open(&s, expected, &e))
-        fail_msg("%s", e.text);
+    int64_t count;
+    if (safetensors_open(&s, expected, &e)) fail_msg("%s", e.text);
     const Tensor *tokens = safetensors_find(&s, "tokens"), *logits = safetensors_find(&s, "logits");
     int32_t *ids = malloc((size_t)tokens->count * sizeof *ids);
     float *want = malloc((size_t)logits->count * sizeof *want);
     assert_int_equal(safetensors_read_i32(&s, tokens, ids, &e), 0);
     assert_int_equal(safetensors_read_f32(&s, logits, want, &e), 0);
-    const EvalInput in = { .batch = tokens->shape[0],
-                           .time = tokens->shape[1],
-                           .tokens = ids,
-                           .param = param_value,
-                           .user = &w,
-                           .seed = 1 };
-    Eval *ev = eval_new(m->graph, &in);
-    compare(eval_value(ev, graph_find(m->graph, "logits")), want, logits->count);
-    eval_free(ev);
-    for (int i = 0; i < w.count; i++)
-        free(w.value[i]);
+    double *got = stored_logits(m, weights, tokens->shape[0], tokens->shape[1], ids, &count, &e);
+    if (!got) fail_msg("%s", e.text);
+    assert_int_equal(count, logits->count);
+    compare(got, want, count);
+    free(got);
     free(ids);
     free(want);
     safetensors_close(&s);
-    safetensors_close(&w.file);
 }
 
 /* Weights in float32, and as they are. */

@@ -2,17 +2,17 @@
 -- BeamForCausalLM: a residual stream whose sums keep their size, norms around every sublayer, gated
 -- attention with windows and positions in most layers and neither in the others, whose scores grow
 -- with the place.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 
 local function known()
-  return common.known(experts.router_fields {
+  return class.known("beam", common.known(experts.router_fields {
     mlp_bias = false, rope_theta = false, rope_scaling = false, partial_rotary_factor = false,
-    rope_parameters = { type = "object", required = true },
+    rope_parameters = { type = "object" },
     num_experts = common.size(), sliding_window = common.optional,
-    layer_types = { type = "table", required = true },
-    mlp_layer_types = { type = "table", required = true },
+    head_dim = common.size(), num_key_value_heads = common.size(),
+    layer_types = { type = "table" }, mlp_layer_types = { type = "table" },
     final_logit_softcapping = { type = "number", above = 0 },
-  })
+  }))
 end
 
 local function attends(c, heads, kind)
@@ -43,9 +43,17 @@ local norms = {
 return function(config, tensors)
   local c = fields(config, known(), experts.without_effect)
   experts.take_activation(c)
+  c.rope_parameters = c.rope_parameters or {
+    sliding_attention = { rope_theta = class.theta "beam" }, full_attention = null,
+  }
   local _, heads = common.heads(c)
-  local types = experts.by_layer(c, "layer_types", { "sliding_attention", "full_attention" })
-  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
+  local types = experts.by_layer(c, "layer_types", { "sliding_attention", "full_attention" },
+    function(i)
+      local full = i % 6 == 5 or i == c.num_hidden_layers - 1
+      return full and "full_attention" or "sliding_attention"
+    end)
+  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" },
+    function(i) return i < 3 and "dense" or "sparse" end)
   local layers, sparse = {}, {}
   for i, kind in ipairs(kinds) do
     local mix = kind == "dense" and mlp { hidden = c.intermediate_size, activation = c.activation,

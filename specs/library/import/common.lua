@@ -74,7 +74,7 @@ local function read_kind(given, where)
       type(kind) == "string" and "'" .. kind .. "'" or "a " .. type(kind))
   end
   local known = { rope_type = { type = "string" }, type = { type = "string" },
-                  rope_theta = common.rope_fields.rope_theta,
+                  rope_theta = { type = "number", above = 1, null = false },
                   partial_rotary_factor = common.rope_fields.partial_rotary_factor }
   for name, field in pairs(kinds[kind]) do known[name] = field end
   return kind, fields(given, known, { "original_max_position_embeddings" }, where,
@@ -89,6 +89,8 @@ local function rope_of(c)
   end
   return c.rope_scaling, "rope_scaling"
 end
+
+common.rope_given = rope_of
 
 -- The context of the model that this becomes: longrope turns by other numbers in longer sequences
 -- than those of training, and a model by one of its two lists.
@@ -131,7 +133,8 @@ function common.rope(c, o)
   end
   if o.layer_type and given[o.layer_type] ~= nil then
     truncate = given.truncate ~= false      -- transformers looks for it here
-    given, where, outer = given[o.layer_type], where .. "." .. o.layer_type, nil
+    where = o.where or where .. "." .. o.layer_type
+    given, outer = given[o.layer_type], nil
     if given == null then given = {} end
   end
   local kind, p = read_kind(given, where)
@@ -352,12 +355,14 @@ function common.result(c, tensors, out, spec)
 end
 
 -- An importer of a decoder with Llama's names whose late layers may attend to a window, as Qwen's
--- do: the known fields besides Llama's, options of attention by the fields, and of the decoder.
-function common.windowed(known, options, decoder)
-  known.max_window_layers = { type = "integer", min = 0, default = 28 }
+-- do: its model_type, the known fields besides Llama's, options of attention by the fields, and of
+-- the decoder.
+function common.windowed(kind, known, options, decoder)
+  known.max_window_layers = { type = "integer", min = 0, required = true }
   known.use_mrope = common.never
+  known = builtin "class".known(kind, common.known(common.with(common.window_fields, known)))
   return function(config, tensors)
-    local c = fields(config, common.known(common.with(common.window_fields, known)))
+    local c = fields(config, known)
     local d, heads = common.heads(c)
     heads = common.with(heads, options(c))
     heads.rope = common.rope(c, { head_dim = d })

@@ -1,25 +1,33 @@
 -- SPDX-License-Identifier: MIT
 -- DeepseekV3ForCausalLM: latent attention, and experts in groups but for the first layers.  Modules
 -- that predict further tokens (num_nextn_predict_layers) are left out.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
+
+local mtp = { type = "integer", min = 0, max = 64 }
 
 local function known()
-  return common.known(experts.latent_fields(experts.router_fields {
-    mlp_bias = false, num_key_value_heads = false, head_dim = false,
+  return class.known("deepseek_v3", common.known(experts.latent_fields(experts.router_fields {
+    mlp_bias = false, num_key_value_heads = false,
     n_routed_experts = common.optional, num_local_experts = common.optional,
     n_shared_experts = { type = "integer", min = 0, max = 1024, default = 1 },
     first_k_dense_replace = { type = "integer", min = 0, max = 10000, default = 3 },
     rope_interleave = common.yes,
-    num_nextn_predict_layers = { type = "integer", min = 0, max = 64, default = 0 },
+    num_nextn_predict_layers = mtp, num_mtp_layers = mtp,
     scoring_func = experts.only "sigmoid", topk_method = experts.only "noaux_tc",
-  }))
+  })))
 end
 
 return function(config, tensors)
   local without = { table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   local c = fields(config, known(), without)
-  local count = experts.either(c, "n_routed_experts", "num_local_experts")
+  local count = experts.either(c, "n_routed_experts", "num_local_experts",
+    class.default("deepseek_v3", "n_routed_experts"))
+  local further = experts.either(c, "num_nextn_predict_layers", "num_mtp_layers",
+    class.default("deepseek_v3", "num_nextn_predict_layers"))
+  if c.head_dim and c.head_dim ~= c.qk_rope_head_dim then
+    refuse("head_dim", "qk_rope_head_dim = " .. c.qk_rope_head_dim, tostring(c.head_dim))
+  end
   experts.take_activation(c)
   local rope = common.rope(c, { head_dim = c.qk_rope_head_dim, field = "qk_rope_head_dim" })
   rope.style = c.rope_interleave and "interleaved" or nil
@@ -41,7 +49,7 @@ return function(config, tensors)
       end
     end })
   local result = common.result(c, tensors, out, experts.model(c, layers))
-  for k = 0, c.num_nextn_predict_layers - 1 do
+  for k = 0, further - 1 do
     experts.leave(result, "model.layers." .. c.num_hidden_layers + k .. ".")
   end
   return result

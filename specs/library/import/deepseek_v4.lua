@@ -4,17 +4,16 @@
 -- table of the vocabulary chooses in the first layers.  Indexers choose index_topk of the keys made
 -- of compress_rates.compressed_sparse_attention tokens: up to so many that is all of them, and the
 -- context of what this becomes goes no further.  Modules that predict further tokens are left out.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local positive = { type = "number", above = 0, required = true }
-local list = { type = "table", required = true }
-local object = { type = "object", required = true }
+local list, object = { type = "table" }, { type = "object" }
 local share = { type = "number", min = 0, max = 1, required = true }
 
 local function known()
-  return common.known {
-    intermediate_size = false, rope_scaling = false, rope_theta = false,
-    mlp_bias = common.never, attention_bias = common.never, partial_rotary_factor = false,
-    rope_parameters = { type = "object", required = true }, head_dim = common.size(),
+  return class.known("deepseek_v4", common.known {
+    intermediate_size = false, compress_rope_theta = common.rope_fields.rope_theta,
+    qk_rope_head_dim = common.optional,
+    mlp_bias = common.never, attention_bias = common.never, head_dim = common.size(),
     num_key_value_heads = experts.only(1), q_lora_rank = common.size(),
     moe_intermediate_size = common.size(), num_experts_per_tok = common.size(),
     n_routed_experts = common.size(), n_shared_experts = experts.only(1),
@@ -26,13 +25,12 @@ local function known()
     index_topk = common.size(),
     hc_mult = { type = "integer", min = 1, max = 256, required = true }, hc_eps = share,
     hc_sinkhorn_iters = { type = "integer", min = 1, max = 1000, required = true },
-  }
+  })
 end
 
 -- norm_topk_prob is not looked at there: chosen scores are always divided by their sum.
 local without = {
-  "intermediate_size", "compress_rope_theta", "rope_theta", "partial_rotary_factor",
-  "qk_rope_head_dim", "index_head_dim", "index_n_heads", "norm_topk_prob",
+  "intermediate_size", "index_head_dim", "index_n_heads", "norm_topk_prob",
   "num_nextn_predict_layers", "num_local_experts", table.unpack(experts.without_effect),
 }
 
@@ -46,12 +44,39 @@ local function rate_of(c, kind)
   return rate
 end
 
--- rope_parameters says both ropes by name.
-local function rope_of(c, name)
-  if type(c.rope_parameters[name]) ~= "table" then
-    refuse("rope_parameters." .. name, "an object", tostring(c.rope_parameters[name]))
+-- Both ropes by name, where settings are nested so, with what a nested one does not say; else
+-- settings are those of the layers that compress, and their theta is compress_rope_theta.
+local function nest_ropes(c)
+  local given, share = common.rope_given(c), c.partial_rotary_factor
+  local main, compress = given.main, given.compress
+  if type(main) == "table" and type(compress) == "table" then
+    local own = { rope_theta = c.rope_theta, partial_rotary_factor = share }
+    for _, p in ipairs { main, compress } do
+      if p.partial_rotary_factor == nil and not share then
+        refuse("partial_rotary_factor", "what of each head turns, a number", "none")
+      end
+    end
+    return { main = common.with(own, main), compress = common.with(own, compress) }
   end
-  local rope = common.rope(c, { head_dim = c.head_dim, layer_type = name, partial = true })
+  if main ~= nil or compress ~= nil then
+    refuse("rope_parameters." .. (main == nil and "main" or "compress"), "an object",
+      "one of the two ropes without the other")
+  end
+  if not share then
+    share = c.qk_rope_head_dim and c.qk_rope_head_dim / c.head_dim or 64 / 512
+  end
+  compress = common.with(given, { rope_theta = c.compress_rope_theta,
+                                  partial_rotary_factor = share })
+  local way = compress.rope_type or compress.type
+  if way == "yarn" and compress.attention_factor == nil then compress.attention_factor = 1 end
+  return { main = { rope_theta = c.rope_theta, partial_rotary_factor = share },
+           compress = compress }
+end
+
+local function rope_of(c, name)
+  local rope = common.rope({ rope_parameters = c.ropes,
+                             max_position_embeddings = c.max_position_embeddings },
+    { head_dim = c.head_dim, layer_type = name, partial = true })
   rope.style = "interleaved"
   return rope
 end
@@ -124,8 +149,12 @@ end
 return function(config, tensors)
   local c = fields(config, known(), without)
   experts.take_activation(c)
-  local types = experts.by_layer(c, "layer_types", { "sliding_attention", sparse, heavy })
-  local kinds = experts.by_layer(c, "mlp_layer_types", { "hash_moe", "moe" })
+  c.compress_rates = c.compress_rates or { [sparse] = 4, [heavy] = 128 }
+  c.ropes = nest_ropes(c)
+  local types = experts.by_layer(c, "layer_types", { "sliding_attention", sparse, heavy },
+    function(i) return i >= 2 and i % 2 == 1 and sparse or heavy end)
+  local kinds = experts.by_layer(c, "mlp_layer_types", { "hash_moe", "moe" },
+    function(i) return i < 3 and "hash_moe" or "moe" end)
   common.divides(c, "o_groups", "num_attention_heads")
   experts.check_top(c, c.n_routed_experts)
   local layers, context = {}, common.context(c)

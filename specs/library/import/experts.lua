@@ -14,8 +14,11 @@ experts.without_effect = {
   "aux_loss_alpha", "seq_aux",
 }
 
--- Both names of a field: the first that is there, which experts.called tells.
+-- Both names of a field: the one that is there, which experts.called tells, and not two values.
 function experts.either(c, first, second, default)
+  if c[first] ~= nil and c[second] ~= nil and c[first] ~= c[second] then
+    refuse(second, tostring(c[first]) .. ", as " .. first .. " says", tostring(c[second]))
+  end
   if c[first] ~= nil then return c[first] end
   c.called = c.called or {}
   if c[second] ~= nil then
@@ -57,10 +60,12 @@ function experts.check_top(c, count, most)
   end
 end
 
--- A field that is a list of one of some words for each layer; nil: there is none.
-function experts.by_layer(c, name, words)
+-- A field that is a list of one of some words for each layer; where there is none, 'otherwise' of
+-- each layer, from 0, or nil.
+function experts.by_layer(c, name, words, otherwise)
   local list = c[name]
-  if not list then return nil end
+  if not list and not otherwise then return nil end
+  if not list then return common.layers(c, function(i) return otherwise(i - 1) end) end
   if #list ~= c.num_hidden_layers then
     refuse(name, "one entry for each of num_hidden_layers = " .. c.num_hidden_layers,
       tostring(#list))
@@ -169,8 +174,8 @@ end
 function experts.router_fields(more)
   local known = {
     moe_intermediate_size = common.size(), num_experts_per_tok = common.size(),
-    n_group = common.size(1), topk_group = common.size(1), norm_topk_prob = common.yes,
-    routed_scaling_factor = { type = "number", above = 0, default = 1 },
+    n_group = common.size(), topk_group = common.size(), norm_topk_prob = common.yes,
+    routed_scaling_factor = { type = "number", above = 0, required = true },
     moe_layer_freq = experts.only(1),
   }
   for name, field in pairs(more or {}) do known[name] = field end
@@ -209,7 +214,7 @@ function experts.latent_fields(more)
 end
 
 -- What follows from the others, and what old files say beside them.
-experts.latent_without_effect = { "qk_head_dim", "head_dim", "num_key_value_heads" }
+experts.latent_without_effect = { "qk_head_dim", "num_key_value_heads" }
 
 -- Scores grow with yarn's factor where the configuration says so (mscale_all_dim).
 local function score_scale(c)

@@ -1,32 +1,49 @@
 -- SPDX-License-Identifier: MIT
 -- Gemma3ForCausalLM: norms before and after sublayers with gains 1 + w, an embedding times
 -- sqrt(D), layers with a window that turn by a theta of their own.
-local common = builtin "common"
+local common, class = builtin "common", builtin "class"
 
--- Rope of both kinds of layers: nested by their names, or from the fields of older files, whose
--- scaling is for full attention alone.
-local function ropes(c, d)
-  if c.rope_parameters then
-    return common.rope(c, { head_dim = d, layer_type = "full_attention" }),
-      common.rope(c, { head_dim = d, layer_type = "sliding_attention" })
-  end
-  local near = common.with(c, { rope_scaling = false })
-  return common.rope(c, { head_dim = d }),
-    common.rope(near, { head_dim = d, theta = c.rope_local_base_freq })
+-- What one kind of layer turns by; 'more': fields that it has beside those.
+local function settings(given, theta, more)
+  if given ~= nil and given ~= null and type(given) ~= "table" then return given end
+  local out = common.with(given ~= null and given or {}, more or {})
+  if out.rope_theta == nil then out.rope_theta = theta end
+  return out
 end
 
+-- Rope of both kinds of layers: nested by their names, each with a theta of its own where none is
+-- nested; fields of rope_parameters beside the two are passed over, there as here.  The scaling of
+-- older files is for full attention alone.
+local function ropes(c, d)
+  local given, theta = common.rope_given(c), class.theta "gemma3_text"
+  local scaling = c.rope_scaling
+  if scaling then given = {} end
+  if scaling and scaling.type and not scaling.rope_type then
+    refuse("rope_scaling.type", "rope_type, by which name the class looks for it", "type alone")
+  end
+  local both = common.with(c, { rope_scaling = false, rope_parameters = {
+    full_attention = settings(given.full_attention, c.rope_theta or theta.global, scaling),
+    sliding_attention = settings(given.sliding_attention, c.rope_local_base_freq or theta["local"]),
+    truncate = given.truncate,
+  } })
+  return common.rope(both, { head_dim = d, layer_type = "full_attention",
+                             where = scaling and "rope_scaling" }),
+    common.rope(both, { head_dim = d, layer_type = "sliding_attention" })
+end
+
+local theta = { type = "number", above = 1, null = false }
+
 local function read(config)
-  return fields(config, common.known {
+  return fields(config, class.known("gemma3_text", common.known {
     mlp_bias = false, hidden_act = false, hidden_activation = common.text,
     head_dim = common.size(), num_key_value_heads = common.kv_heads,
     tie_word_embeddings = common.yes, layer_types = common.window_fields.layer_types,
     sliding_window = common.optional, sliding_window_pattern = common.size(6),
-    _sliding_window_pattern = common.optional,
     query_pre_attn_scalar = { type = "number", above = 0, required = true },
     final_logit_softcapping = common.fraction,
     use_bidirectional_attention = common.never,
-    rope_local_base_freq = common.rope_fields.rope_theta,
-  }, { "attn_logit_softcapping" }) -- which nothing reads, here as there
+    rope_theta = theta, rope_local_base_freq = theta,
+  }), { "attn_logit_softcapping", "_sliding_window_pattern" }) -- which nothing reads, as there
 end
 
 -- The model's layers by their kind.
@@ -48,7 +65,7 @@ return function(config, tensors)
   local c = read(config)
   local d, heads = common.heads(c)
   local full, sliding = blocks(c, d, heads)
-  local pattern = c._sliding_window_pattern or c.sliding_window_pattern
+  local pattern = c.sliding_window_pattern
   local slides = common.sliding(c, c.sliding_window, function(i) return i % pattern ~= 0 end)
   local out = common.decoder(c, tensors, { qk_norm = true,
     gain = function(name) return plus(name, 1) end,

@@ -3,16 +3,16 @@
 -- Delta Attention with a floor of decays, latent attention without positions.  Indexers choose
 -- index_topk keys of each token's past: up to so many tokens that is all of them, and the context
 -- of what this becomes goes no further.  Pictures are left out.
-local common, experts = builtin "common", builtin "experts"
-local list = { type = "table", required = true }
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
+local list = { type = "table" }
 local share = { type = "number", min = 0, max = 1, required = true }
 
 local function known()
-  return common.known(experts.latent_fields(experts.router_fields {
+  return class.known("glm5_next", common.known(experts.latent_fields(experts.router_fields {
     mlp_bias = false, num_key_value_heads = false, head_dim = false, rope_theta = false,
     rope_scaling = false, rope_parameters = false, partial_rotary_factor = false,
     qk_rope_head_dim = experts.only(0, true), q_lora_rank = common.size(),
-    n_routed_experts = common.size(), n_shared_experts = common.size(1),
+    n_routed_experts = common.size(), n_shared_experts = common.size(),
     layer_types = list, mlp_layer_types = list, index_topk = common.size(),
     index_kpool_always_select_tail = experts.only(true),
     hc_mult = { type = "integer", min = 1, max = 256, required = true }, hc_eps = share,
@@ -21,13 +21,13 @@ local function known()
     linear_head_dim = common.size(), linear_num_heads = common.size(),
     linear_conv_kernel_dim = { type = "integer", min = 1, max = 64, required = true },
     linear_lower_bound = { type = "number" },
-  }))
+  })))
 end
 
 local function text_of(config)
   local outer = { "vision_config", "image_token_id", "video_token_id", "image_start_token_id",
                   "image_end_token_id", "video_start_token_id", "video_end_token_id" }
-  local without = { "index_head_dim", "index_n_heads", "index_kpool", "indexer_types",
+  local without = { "head_dim", "index_head_dim", "index_n_heads", "index_kpool", "indexer_types",
                     table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   if config.text_config == nil or config.text_config == null then
@@ -63,11 +63,13 @@ local short = { linear_attention = "delta", indexed_attention = "latent" }
 return function(config, tensors)
   local c = text_of(config)
   experts.expect_silu(c)
-  for i, name in ipairs(c.layer_types) do
+  for i, name in ipairs(c.layer_types or {}) do
     if name == "full_attention" then c.layer_types[i] = "indexed_attention" end
   end
-  local types = experts.by_layer(c, "layer_types", { "linear_attention", "indexed_attention" })
-  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
+  local types = experts.by_layer(c, "layer_types", { "linear_attention", "indexed_attention" },
+    function(i) return i % 4 == 3 and "indexed_attention" or "linear_attention" end)
+  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" },
+    function(i) return i < 3 and "dense" or "sparse" end)
   local parts, delta = parts_of(c)
   local layers = {}
   for i, kind in ipairs(kinds) do

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 -- GraniteForCausalLM: Llama with multipliers of embedding, scores, sublayers and logits.
-local common = builtin "common"
+local common, class = builtin "common", builtin "class"
 
 local one = { type = "number", min = 1e-30, max = 1e30, default = 1 }
 
 return function(config, tensors)
-  local c = fields(config, common.known {
+  local c = fields(config, class.known("granite", common.known {
     embedding_multiplier = one, attention_multiplier = one, residual_multiplier = one,
     logits_scaling = one,
-  })
+  }))
   local d, heads = common.heads(c)
   local times = c.residual_multiplier
   heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })

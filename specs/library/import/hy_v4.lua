@@ -2,18 +2,18 @@
 -- HYV4ForCausalLM: hyper-connections that do not mix, latent attention with sinks and a gate.  Its
 -- indexers choose index_topk keys of each token's past: up to so many tokens that is all of them,
 -- and the context of what this becomes goes no further.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local positive = { type = "number", above = 0, required = true }
 
 local function known()
-  return common.known(experts.latent_fields(experts.router_fields {
+  return class.known("hy_v4", common.known(experts.latent_fields(experts.router_fields {
     mlp_bias = false, num_key_value_heads = false, head_dim = false,
-    n_routed_experts = common.size(), n_shared_experts = common.size(1),
-    mlp_layer_types = { type = "table", required = true }, layer_types = { type = "table" },
+    n_routed_experts = common.size(), n_shared_experts = common.size(),
+    mlp_layer_types = { type = "table" }, layer_types = { type = "table" },
     index_topk = common.size(), hc_mult = { type = "integer", min = 1, max = 256, required = true },
     hc_magnitude = positive, hc_eps = { type = "number", min = 0, max = 1, required = true },
     swiglu_limit = positive,
-  }))
+  })))
 end
 
 -- Tools write gates as linear_gate, checkpoints have gate_proj.
@@ -37,13 +37,14 @@ local function layer_tensors(c, tensors, out, ours, theirs, sparse)
 end
 
 return function(config, tensors)
-  local without = { "index_head_dim", "index_n_heads", "indexer_types", "learnable_sink_init",
+  local without = { "head_dim", "index_head_dim", "index_n_heads", "indexer_types", "learnable_sink_init",
                     table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   local c = fields(config, known(), without)
   experts.expect_silu(c)
   experts.by_layer(c, "layer_types", { "indexed_attention" })
-  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
+  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" },
+    function(i) return i < 1 and "dense" or "sparse" end)
   local rope = common.rope(c, { head_dim = c.qk_rope_head_dim, field = "qk_rope_head_dim" })
   local attends = experts.latent(c, rope,
     { sinks = true, gate = {} })

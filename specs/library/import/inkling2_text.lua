@@ -2,10 +2,10 @@
 -- Inkling2ForCausalLM, the text model: Block Attention Residuals, windows and full attention that
 -- reads three times, biases by distance, experts.  Rows of the vocabulary beyond
 -- unpadded_vocab_size, which no text has, are left out.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local size, positive = common.size, { type = "number", above = 0, required = true }
 
-local known = {
+local known = class.known("inkling2_text", {
   vocab_size = size(), unpadded_vocab_size = common.optional, hidden_size = size(),
   num_hidden_layers = common.count, max_position_embeddings = common.optional,
   model_max_length = common.optional, rms_norm_eps = common.eps,
@@ -20,7 +20,7 @@ local known = {
   qk_l2_clip_threshold = positive, rel_l2_clip_threshold = positive,
   n_layers_per_attn_res_block = size(), mlp_gate_softcap = positive, mlp_up_softcap = positive,
   final_logit_softcapping = positive, tie_word_embeddings = common.no,
-}
+})
 
 -- Whether a layer, from 0, sees everything.
 local function is_full(c, i)
@@ -143,7 +143,8 @@ return function(config)
   out["final_norm.weight"] = "model.llm.norm.weight"
   out["readout.residual.query"] = "model.llm.attn_res.output_query"
   return { tensors = out, spec = model {
-    vocab = vocab, context = experts.either(c, "max_position_embeddings", "model_max_length"),
+    vocab = vocab, context = experts.either(c, "max_position_embeddings", "model_max_length",
+      class.default("inkling2_text", "max_position_embeddings")),
     dim = c.hidden_size, embedding = { tied = false, norm = true },
     logits = { softcap = c.final_logit_softcapping }, norm = rmsnorm { eps = c.rms_norm_eps },
     residual = attnres { block_size = 2 * c.n_layers_per_attn_res_block, key_gain = false,

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 -- KimiLinearForCausalLM: Kimi Delta Attention, latent attention without positions in some layers,
 -- experts but for the first layers.  Its files have two generations of names for many fields.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local optional, flag = common.optional, { type = "boolean" }
 local list = { type = "table" }
 local groups = { type = "integer", min = 1, max = 65536 }
 
 local function known()
-  return common.known(experts.latent_fields {
+  return class.known("kimi_linear", common.known(experts.latent_fields {
     mlp_bias = false, num_key_value_heads = false, head_dim = false,
     rope_theta = false, rope_parameters = false, partial_rotary_factor = false,
     max_position_embeddings = optional, model_max_length = optional,
@@ -17,7 +17,7 @@ local function known()
     n_shared_experts = { type = "integer", min = 0, max = 1024 },
     num_expert_group = groups, n_group = groups, topk_group = groups,
     moe_renormalize = flag, norm_topk_prob = flag, moe_intermediate_size = common.size(),
-    routed_scaling_factor = { type = "number", above = 0, default = 2.446 },
+    routed_scaling_factor = { type = "number", above = 0, required = true },
     moe_layer_freq = experts.only(1), moe_router_activation_func = experts.only "sigmoid",
     topk_method = experts.only "noaux_tc", use_grouped_topk = experts.only(true),
     mla_use_nope = experts.only(true), num_nextn_predict_layers = experts.only(0),
@@ -25,20 +25,20 @@ local function known()
     layer_types = list, mlp_layer_types = list, linear_attn_config = { type = "object" },
     linear_head_dim = optional, linear_num_heads = optional,
     linear_conv_kernel_dim = { type = "integer", min = 1, max = 64 },
-  })
+  }))
 end
 
 -- The fields that have two names, under one.
 local function one_name(c)
-  local function either(first, second, default)
-    c[first] = experts.either(c, first, second, default)
+  local function either(first, second, called)
+    c[first] = experts.either(c, first, second, class.default("kimi_linear", called or second))
   end
   either("max_position_embeddings", "model_max_length")
-  either("num_experts", "num_local_experts")
+  either("num_experts", "num_local_experts", "num_experts")
   either("num_experts_per_tok", "num_experts_per_token")
-  either("n_shared_experts", "num_shared_experts", 1)
-  either("n_group", "num_expert_group", 1)
-  either("norm_topk_prob", "moe_renormalize", true)
+  either("n_shared_experts", "num_shared_experts")
+  either("n_group", "num_expert_group")
+  either("norm_topk_prob", "moe_renormalize")
   c.topk_group = c.topk_group or 1
   if c.rope_scaling then refuse("rope_scaling", "none: there are no positions", "one") end
 end
@@ -58,14 +58,13 @@ local function attention_of(c)
     for i, name in ipairs(types) do
       latent[i - 1] = name == "full_attention"
     end
-  elseif given.full_attn_layers then
+  elseif given.full_attn_layers and given.kda_layers then
     for i in pairs(latent) do latent[i] = false end
     for _, i in ipairs(given.full_attn_layers) do latent[i - 1] = true end
   end
   return latent, {
-    heads = given.num_heads or experts.either(c, "linear_num_heads", "", 32),
-    head_dim = given.head_dim or experts.either(c, "linear_head_dim", "", 128),
-    conv = given.short_conv_kernel_size or experts.either(c, "linear_conv_kernel_dim", "", 4),
+    heads = given.num_heads or c.linear_num_heads, head_dim = given.head_dim or c.linear_head_dim,
+    conv = given.short_conv_kernel_size or c.linear_conv_kernel_dim,
   }
 end
 
@@ -80,7 +79,7 @@ local function mlp_tensors(c, tensors, out, ours, theirs, sparse)
 end
 
 return function(config, tensors)
-  local without = { "rope_theta", table.unpack(experts.without_effect) }
+  local without = { "head_dim", "rope_theta", table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   local c = fields(config, known(), without)
   one_name(c)
@@ -96,6 +95,7 @@ return function(config, tensors)
   local some = experts.grouped(c, c.num_experts, c.n_shared_experts)
   for i = 0, c.num_hidden_layers - 1 do
     sparse[i] = i >= c.first_k_dense_replace
+    if not latent[i] then experts.expect_silu(c) end -- of the convolutions, too
     if kinds then sparse[i] = kinds[i + 1] == "sparse" end
     layers[i + 1] = named((latent[i] and "latent" or "delta") .. (sparse[i] and "" or "_dense"),
       layer { latent[i] and attends or delta,

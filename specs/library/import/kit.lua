@@ -14,16 +14,35 @@ local null = request.null
 -- What every configuration may have and nothing computes with.
 local inert = {}
 for _, name in ipairs {
-  "_attn_implementation", "_name_or_path", "_num_labels", "architectures", "attention_dropout",
-  "auto_map", "bos_token_id", "cache_implementation", "chunk_size_feed_forward", "cls_token_id",
-  "decoder_start_token_id", "dtype",
-  "embd_pdrop", "eos_token_id", "finetuning_task", "gradient_checkpointing", "id2label",
-  "initializer_range", "is_decoder", "is_encoder_decoder", "keys_to_ignore_at_inference",
-  "label2id", "max_length", "mask_token_id", "model_type", "output_attentions",
-  "output_hidden_states", "pad_token_id", "prefix", "pretraining_tp", "problem_type",
-  "resid_pdrop", "return_dict", "sep_token_id", "task_specific_params", "tokenizer_class",
-  "torch_dtype", "transformers.js_config", "transformers_version", "unsloth_fixed",
-  "unsloth_version", "use_cache", "use_return_dict",
+  "_attn_implementation", "_commit_hash", "_experts_implementation", "_name_or_path",
+  "_num_labels", "architectures", "attention_dropout", "attn_implementation", "auto_map",
+  "bos_token_id", "cache_implementation", "chunk_size_feed_forward", "cls_token_id",
+  "cross_attention_hidden_size", "decoder_start_token_id", "dtype", "embd_pdrop", "eos_token_id",
+  "experts_implementation", "finetuning_task", "generation_config", "gradient_checkpointing",
+  "id2label", "initializer_range", "is_decoder", "is_encoder_decoder",
+  "keys_to_ignore_at_inference", "label2id", "mask_token_id", "model_type", "name_or_path",
+  "num_labels", "output_attentions", "output_hidden_states", "pad_token_id", "prefix",
+  "pretraining_tp", "problem_type", "resid_pdrop", "return_dict", "sep_token_id",
+  "task_specific_params", "tf_legacy_loss", "tie_encoder_decoder", "tokenizer_class",
+  "torch_dtype", "torchscript", "transformers.js_config", "transformers_version", "unsloth_fixed",
+  "unsloth_version", "use_bfloat16", "use_cache", "use_return_dict",
+  -- how text is drawn, which configurations said before there was generation_config.json
+  "assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight",
+  "assistant_lookbehind", "bad_words_ids",
+  "begin_suppress_tokens", "cache_config", "compile_config", "constraints",
+  "continuous_batching_config", "disable_compile", "diversity_penalty", "do_sample",
+  "dola_layers", "early_stopping", "encoder_no_repeat_ngram_size", "encoder_repetition_penalty",
+  "epsilon_cutoff", "eta_cutoff", "exponential_decay_length_penalty", "force_words_ids",
+  "forced_bos_token_id", "forced_eos_token_id", "guidance_scale", "is_assistant",
+  "length_penalty", "low_memory", "max_cache_len", "max_length", "max_matching_ngram_size",
+  "max_new_tokens", "max_time", "min_length", "min_new_tokens", "min_p", "no_repeat_ngram_size",
+  "num_assistant_tokens", "num_assistant_tokens_schedule", "num_beam_groups", "num_beams",
+  "num_return_sequences", "output_logits", "output_scores", "penalty_alpha", "prefill_chunk_size",
+  "prompt_lookup_num_tokens", "remove_invalid_values", "renormalize_logits", "repetition_penalty",
+  "return_dict_in_generate", "return_legacy_cache", "sequence_bias", "speculation_type",
+  "stop_strings",
+  "suppress_tokens", "target_lookbehind", "temperature", "token_healing", "top_h", "top_k",
+  "top_p", "typical_p", "use_mtp", "watermarking_config",
 } do inert[name] = true end
 
 local function show(v)
@@ -54,11 +73,23 @@ end
 
 local says = {}            -- by number: names of the fields of config.json that say it
 
--- A field's value: null and nothing are its default.
-local function value_of(where, field, v)
-  if v == nil or v == null then
-    if not field.required or v == null and field.nullable then return field.default end
+-- What null, or nothing, is: a class's own value for null (class.lua), or the default.
+local function absent(where, field, v)
+  if v == null and field.null then return field.null[1] end
+  if v == null and field.null == false or field.required and not (v == null and field.nullable) then
     refuse(where, words(field), v == nil and "none" or "null")
+  end
+  return field.default
+end
+
+-- A field's value.  A default that a class states is looked at as what is written.
+local function value_of(where, field, v)
+  local found
+  if v == nil or v == null then
+    found = v == nil and "none" or "null"
+    v = absent(where, field, v)
+    if v == nil or not field.stated then return v end
+    found = found .. ", which is " .. show(v)
   end
   local plain = { type = field.type, min = field.min, max = field.max, above = field.above,
                   of = field.of, count = field.count }
@@ -68,9 +99,9 @@ local function value_of(where, field, v)
   elseif field.type then
     ok, value = fits(plain, v, where)
   end
-  if not ok or not one_of(field, value) then refuse(where, words(field), show(v)) end
+  if not ok or not one_of(field, value) then refuse(where, words(field), found or show(v)) end
   if field.layers and value > math.max(request.stored, 200) then -- few say which is missing
-    refuse(where, "at most as many layers as there are tensors, " .. request.stored, show(v))
+    refuse(where, "at most as many layers as there are tensors, " .. request.stored, found or show(v))
   end
   if type(value) == "number" then
     says[value] = says[value] and says[value] .. " or " .. where or where
@@ -78,9 +109,18 @@ local function value_of(where, field, v)
   return value
 end
 
+-- Weights that stand for others by a method of their own; nothing says nothing.
+local function check_quantized(where, v)
+  if v == null then return end
+  local method = type(v) == "table" and (v.quant_method or v.quant_algo or v.quantization_method)
+  refuse(where, "weights as they are, in float32, bfloat16 or float16", "quantized ones ("
+    .. (type(method) == "string" and method or "no method named") .. "): dequantize them first, "
+    .. "with the program that quantized them or transformers, and import what that writes")
+end
+
 -- fields(config, known, without_effect, where): the values of the known fields, each of which is
 -- as in options, { type =, min =, max =, one_of =, required =, default = }; nullable: null will do
--- for one that is required; type "object": an object whose fields are read later.  without_effect:
+-- for one that is required; null: what null means, { value }, or false: it is refused; type "object": an object whose fields are read later.  without_effect:
 -- a list of names that nothing computes with.  Any other field is refused.  where: of an object
 -- inside config.json; only: of what alone the fields are, "rope_type 'yarn'".
 local function fields(given, known, without_effect, where, only)
@@ -91,7 +131,8 @@ local function fields(given, known, without_effect, where, only)
     refuse(where or "it", "an object", show(given))
   end
   for name, v in pairs(given) do
-    if not known[name] and not also[name] and (where or not inert[name]) then
+    if not known[name] and name == "quantization_config" then check_quantized(before .. name, v)
+    elseif not known[name] and not also[name] and (where or not inert[name]) then
       refuse(before .. name, "only fields that this importer knows"
         .. (only and " with " .. only or ""), show(v)
         .. "; one that is without effect may be removed")
@@ -379,7 +420,7 @@ setmetatable(env, { __metatable = false, __index = function(_, name)
 end })
 
 -- Files of import/ that are no importers.
-local helper = { kit = true, common = true, experts = true }
+local helper = { kit = true, common = true, experts = true, class = true, classes = true }
 
 -- The importer for the folder's model_type.
 local function choose()

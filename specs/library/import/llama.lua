@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- LlamaForCausalLM: Llama 1 to 3, SmolLM, TinyLlama and many more.
-local common = builtin "common"
+local common, class = builtin "common", builtin "class"
 
 return function(config, tensors)
-  local c = fields(config, common.known { rope_interleaved = common.never },
+  local c = fields(config, class.known("llama", common.known { rope_interleaved = common.never }),
     { "is_llama_config" })
   local d, heads = common.heads(c)
   heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })

@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: MIT
 -- MixtralForCausalLM: experts in every layer, weighted by a softmax over the chosen.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 
 return function(config, tensors)
-  local c = fields(config, common.known {
+  local c = fields(config, class.known("mixtral", common.known {
     mlp_bias = false, attention_bias = false, num_experts_per_tok = common.size(),
     num_local_experts = common.optional, num_experts = common.optional,
-    sliding_window = common.optional,
-  }, experts.without_effect)
+    sliding_window = common.optional, num_key_value_heads = common.size(),
+  }), experts.without_effect)
   local d, heads = common.heads(c)
-  local count = experts.either(c, "num_local_experts", "num_experts")
+  local count = experts.either(c, "num_local_experts", "num_experts",
+    class.default("mixtral", "num_local_experts"))
   experts.take_activation(c)
   experts.check_top(c, count)
   heads.rope, heads.window = common.rope(c, { head_dim = d }), c.sliding_window

@@ -3,29 +3,31 @@
 -- norms around every sublayer, attention with a gate of normed heads, windows and positions in most
 -- layers and neither in the others, experts that work on fewer numbers.  Pictures and sounds are
 -- left out.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local positive = { type = "number", above = 0, required = true }
 
 local function known()
-  return common.known {
+  return class.known("muse_spark", common.known {
     mlp_bias = false, partial_rotary_factor = false, rope_scaling = false,
     tie_word_embeddings = experts.only(false), head_dim = common.size(),
     num_key_value_heads = common.size(), sliding_window = common.optional,
-    layer_types = { type = "table", required = true },
-    mlp_layer_types = { type = "table", required = true },
-    layer_rope_theta = { type = "list", of = { type = "number", min = 0 }, required = true },
+    layer_types = { type = "table" }, mlp_layer_types = { type = "table" },
+    layer_rope_theta = { type = "list", of = { type = "number", min = 0 } },
     moe_intermediate_size = common.size(), moe_hidden_size = common.size(),
     num_local_experts = common.size(), num_experts_per_tok = common.size(),
-    routed_scaling_factor = { type = "number", above = 0, default = 1 },
+    routed_scaling_factor = positive,
     final_logit_softcapping = positive, output_multiplier = positive, qk_scale_factor = positive,
     residual_gate_temperature = positive, post_norm_eps = common.eps,
-  }
+  })
 end
 
 local outer = {
   "vision_config", "audio_config", "image_token_id", "video_token_id", "audio_token_id",
   "out_hidden_size", "projector_hidden_size", "projector_hidden_act", "tie_word_embeddings",
 }
+
+-- Whether layer i, from 1, sees everything and does not turn, where no field says it.
+local function is_full(c, i) return (c.num_hidden_layers - i) % 4 == 0 end
 
 local function read(config)
   local o = fields(config, { text_config = { type = "object", required = true } }, outer)
@@ -34,6 +36,11 @@ local function read(config)
       "initializer_range", "use_cache", table.unpack(experts.without_effect) })
   experts.take_activation(c)
   experts.check_top(c, c.num_local_experts)
+  -- without settings of ropes the class has its own, whatever rope_theta says
+  c.rope_parameters = c.rope_parameters or { rope_theta = 500000 }
+  c.layer_rope_theta = c.layer_rope_theta or common.layers(c, function(i)
+    return is_full(c, i) and 0 or 1
+  end)
   if #c.layer_rope_theta ~= c.num_hidden_layers then
     refuse("layer_rope_theta", "num_hidden_layers = " .. c.num_hidden_layers .. " of them",
       tostring(#c.layer_rope_theta))
@@ -82,8 +89,10 @@ local gains = { input_layernorm = "attention.norm", pre_feedforward_layernorm = 
 return function(config, tensors)
   local c = read(config)
   local _, heads = common.heads(c)
-  local types = experts.by_layer(c, "layer_types", { "sliding_attention", "full_attention" })
-  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" })
+  local types = experts.by_layer(c, "layer_types", { "sliding_attention", "full_attention" },
+    function(i) return is_full(c, i + 1) and "full_attention" or "sliding_attention" end)
+  local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" },
+    function() return "sparse" end)
   local layers = {}
   for i, kind in ipairs(kinds) do
     local turns, near = c.layer_rope_theta[i] ~= 0, types[i] == "sliding_attention"

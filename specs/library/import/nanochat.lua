@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 -- NanoChatForCausalLM: norms without gains, of the embedding too, and of queries and keys behind a
 -- rotation by the negative angle; an MLP without gates; capped logits.
-local common = builtin "common"
+local common, class = builtin "common", builtin "class"
 
 return function(config, tensors)
-  local c = fields(config, common.known {
+  local c = fields(config, class.known("nanochat", common.known {
     mlp_bias = false, final_logit_softcapping = common.fraction,
-  })
+  }))
   local d, heads = common.heads(c)
   heads.bias = c.attention_bias
   heads.qk_norm = { after_rope = true, gain = false }

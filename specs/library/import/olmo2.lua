@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- Olmo2ForCausalLM: norms after sublayers instead of before, and of all queries and keys at once.
-local common = builtin "common"
+local common, class = builtin "common", builtin "class"
 
 return function(config, tensors)
-  local c = fields(config, common.known { mlp_bias = false })
+  local c = fields(config, class.known("olmo2", common.known { mlp_bias = false }))
   local d, heads = common.heads(c)
   local after = { before = false, after = true }
   heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 -- Qwen3MoeForCausalLM: Qwen3 with experts in most layers, chosen by a softmax over all of them.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 
 local function known()
-  return common.known {
-    mlp_bias = false,
+  return class.known("qwen3_moe", common.known {
+    mlp_bias = false, num_key_value_heads = common.size(),
     moe_intermediate_size = common.size(), num_experts_per_tok = common.size(),
     num_experts = common.optional, num_local_experts = common.optional,
-    norm_topk_prob = common.no, decoder_sparse_step = common.size(1),
+    norm_topk_prob = common.no, decoder_sparse_step = common.size(),
     mlp_only_layers = { type = "table", default = {} },
     use_sliding_window = common.no, sliding_window = common.optional,
-  }
+  })
 end
 
 -- Whether a layer, from 0, has experts.
@@ -25,7 +25,8 @@ return function(config, tensors)
   local without = { "max_window_layers", table.unpack(experts.without_effect) }
   local c = fields(config, known(), without)
   local d, heads = common.heads(c)
-  local count = experts.either(c, "num_experts", "num_local_experts")
+  local count = experts.either(c, "num_experts", "num_local_experts",
+    class.default("qwen3_moe", "num_local_experts"))
   heads.bias, heads.qk_norm = c.attention_bias, true
   heads.rope = common.rope(c, { head_dim = d })
   heads.window = c.use_sliding_window and c.sliding_window or nil

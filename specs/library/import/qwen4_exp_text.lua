@@ -3,29 +3,30 @@
 -- gated attention, experts beside a gated shared one.  Indexers choose indexer_budget keys of each
 -- token's past: up to so many tokens that is all of them, and the context of what this becomes goes
 -- no further.  Models with embeddings of n-grams (ple_layer_ids) are refused.
-local common, experts = builtin "common", builtin "experts"
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local size = common.size
 
 local function known()
-  return common.known {
+  return class.known("qwen4_exp_text", common.known {
     intermediate_size = false, mlp_bias = false, attention_bias = experts.only(false),
     head_dim = size(), num_key_value_heads = size(), moe_intermediate_size = size(),
     shared_expert_intermediate_size = size(), num_experts_per_tok = size(), num_experts = size(),
-    norm_topk_prob = common.yes, layer_types = { type = "table", required = true },
+    norm_topk_prob = common.yes, layer_types = { type = "table" },
+    full_attention_interval = size(4),
     linear_conv_kernel_dim = { type = "integer", min = 1, max = 64, required = true },
     linear_key_head_dim = size(), linear_value_head_dim = size(),
     linear_num_key_heads = size(), linear_num_value_heads = size(),
     hc_count = { type = "integer", min = 2, max = 256, required = true }, hc_lowrank = size(),
     ple_layer_ids = { type = "table", default = {} }, indexer_budget = common.optional,
     output_gate_type = { one_of = { "silu", "sigmoid" } },
-  }
+  })
 end
 
 local without = {
   "intermediate_size", "ple_embed_dim", "ple_conv_kernel_size", "ngram_size", "heads_per_ngram",
   "ngram_vocab_size_base", "make_ngram_vocab_size_divisible_by", "seed", "split_ngram_parts",
   "indexer_n_heads", "indexer_kv_heads", "indexer_head_dim", "indexer_compress_ratio",
-  "number_of_conv_states", "full_attention_interval", table.unpack(experts.without_effect),
+  "number_of_conv_states", table.unpack(experts.without_effect),
 }
 
 -- Places of pictures do not matter to text: its three are one.
@@ -119,7 +120,9 @@ return function(config, tensors)
       tostring(#c.ple_layer_ids) .. " layers")
   end
   local types = experts.by_layer(c, "layer_types",
-    { "linear_attention", "indexed_attention", "full_attention" })
+    { "linear_attention", "indexed_attention", "full_attention" }, function(i)
+      return (i + 1) % c.full_attention_interval ~= 0 and "linear_attention" or "indexed_attention"
+    end)
   local parts, layers = parts_of(c), {}
   for i, name in ipairs(types) do
     local kind = name == "linear_attention" and "linear" or "full"

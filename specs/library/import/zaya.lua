@@ -1,21 +1,21 @@
 -- SPDX-License-Identifier: MIT
 -- ZayaForCausalLM: a residual stream whose terms have scales and biases, attention behind
 -- convolutions, one expert or none of each layer; its router goes on with what that of the layer
--- before found.  The bias of choosing none is the file's; transformers 5.23 takes -1.
-local common, experts = builtin "common", builtin "experts"
+-- before found.  The bias of choosing none is the file's; transformers 5.24 takes -1.
+local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local taps = { type = "integer", min = 1, max = 64, required = true }
 
 local function known()
-  return common.known {
+  return class.known("zaya", common.known {
     intermediate_size = false, mlp_bias = false, rope_theta = false, rope_scaling = false,
-    rope_parameters = { type = "object", required = true }, partial_rotary_factor = false,
+    rope_parameters = { type = "object" }, partial_rotary_factor = false,
     head_dim = common.size(), num_key_value_heads = common.size(),
     tie_word_embeddings = common.yes, sliding_window = common.optional,
-    layer_types = { type = "table", required = true }, lm_head_bias = experts.only(false),
+    layer_types = { type = "table" }, lm_head_bias = experts.only(false),
     num_experts = common.size(), num_experts_per_tok = experts.only(1),
     moe_intermediate_size = common.size(), router_hidden_size = common.size(),
     cca_time0 = taps, cca_time1 = taps,
-  }
+  })
 end
 
 local function attends(c, kind)
@@ -74,7 +74,12 @@ return function(config, tensors)
   experts.take_activation(c)
   experts.check_count(c, c.num_experts)
   common.divides(c, "num_key_value_heads", "num_attention_heads")
-  local types = experts.by_layer(c, "layer_types", { "hybrid", "hybrid_sliding" })
+  local types = experts.by_layer(c, "layer_types", { "hybrid", "hybrid_sliding" },
+    function() return "hybrid" end)
+  c.rope_parameters = c.rope_parameters or {
+    hybrid = { rope_theta = 5000000, partial_rotary_factor = 0.5 },
+    hybrid_sliding = { rope_theta = 10000, partial_rotary_factor = 0.5 },
+  }
   local some, layers = moe {
     experts = c.num_experts, top = 1, hidden = c.moe_intermediate_size, score = "softmax",
     activation = c.activation, normalize = false, skip = true,
