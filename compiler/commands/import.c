@@ -83,12 +83,22 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+static bool ends_in(const char *name, const char *ending) {
+    size_t n = strlen(name), k = strlen(ending);
+    return n >= k && !strcmp(name + n - k, ending);
+}
+
 /* Paths of what is written; 'given': -o, or NULL for the folder's name, here. */
 static int name_files(Import *i, const char *given, bool overwrite, Error *e) {
     const char *base = given ? given : last_part(i->folder.real);
     i->name = last_part(base);
     if (!*i->name)
         return error_set(e, STATUS_USAGE, "strata import: -o: expected a name, found '%s'", base);
+    if (given && (ends_in(base, ".lua") || ends_in(base, ".safetensors")))
+        return error_set(e, STATUS_USAGE,
+                         "strata import: -o: expected a name, to which .lua and .safetensors are "
+                         "added, found '%s'",
+                         base);
     if (asprintf(&i->spec, "%s.lua", base) < 0) i->spec = NULL;
     if (asprintf(&i->weights, "%s.safetensors", base) < 0) i->weights = NULL;
     if (!i->spec || !i->weights) return error_memory(e, base, 0);

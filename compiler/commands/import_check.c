@@ -122,6 +122,10 @@ static int change_plan(Matching *x, Error *e) {
 }
 
 void import_tell(const Import *i) {
+    if (json_member(&i->config, i->config.node, "auto_map"))
+        show_line(stderr, "note: ", i->folder.path,
+                  " has code of its own (auto_map), which is not run: what is imported is the "
+                  "model_type of that name");
     if (!i->residual && !i->route) return;
     printf("%lld tensors of the folder, %lld new with initial values, %lld left over\n",
            (long long)(i->made.plan.count - i->fresh_count), (long long)i->fresh_count,

@@ -160,7 +160,9 @@ int command_run(const Options *o, Error *e) {
     SpecChoices chosen;
     if (!o->words || (spec[0] == '-' && spec[1]))
         return error_set(e, STATUS_USAGE, "strata run: expected a spec, found %s", spec);
-    if (take_choices(o, &chosen, word) < 2)
+    struct stat st; /* a folder is told what it is, whatever is asked of it */
+    bool folder = !stat(spec, &st) && S_ISDIR(st.st_mode);
+    if (take_choices(o, &chosen, word) < 2 && !folder)
         return error_set(
             e, STATUS_USAGE,
             "strata run: expected a command for the program, such as info, found nothing");

@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "folder_hint.h"
 
 static const char single[] = "model.safetensors", index_name[] = "model.safetensors.index.json";
 
@@ -223,9 +226,7 @@ static int open_weights(CheckpointFolder *c, Error *e) {
     if (there) return open_single(c, e);
     status = folder_json(c, index_name, FOLDER_INDEX, 2 * SAFETENSORS_TENSORS, &j, &there, e);
     if (status) return status;
-    if (!there)
-        return error_set(e, STATUS_USER, "%s: expected %s or %s in it, found neither", c->path,
-                         single, index_name);
+    if (!there) return folder_refuse_empty(c->path, single, index_name, e);
     status = open_index(c, &j, e);
     json_free(&j);
     return status;
@@ -238,7 +239,10 @@ int folder_load(CheckpointFolder *c, const char *path, Error *e) {
     while (n > 1 && c->path[n - 1] == '/')
         c->path[--n] = 0;
     c->real = realpath(c->path, NULL);
-    int status = c->real ? open_weights(c, e) : error_errno(e, path, "open", errno);
+    struct stat st;
+    int problem = !c->real || stat(c->real, &st) ? errno : 0;
+    bool folder = !problem && S_ISDIR(st.st_mode);
+    int status = folder ? open_weights(c, e) : folder_refuse_path(path, problem, e);
     if (status) folder_free(c);
     return status;
 }

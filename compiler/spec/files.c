@@ -50,6 +50,13 @@ static bool asked_wrongly(int error) {
         || error == ENAMETOOLONG;
 }
 
+/* What a folder is, where a file is expected. */
+static const char *folder_words(int fd) {
+    return faccessat(fd, "config.json", F_OK, 0)
+        ? "it is a folder"
+        : "it is a folder with a config.json, of which strata import makes a spec";
+}
+
 int files_read(Front *f, const char *file, const char *path, size_t most, SourceFile **s,
                char found[256]) {
     struct stat st;
@@ -61,7 +68,7 @@ int files_read(Front *f, const char *file, const char *path, size_t most, Source
         wrong = strerror(errno);
     } else if (!S_ISREG(st.st_mode)) {
         status = 1;
-        wrong = S_ISDIR(st.st_mode) ? "it is a folder" : "it is no regular file";
+        wrong = S_ISDIR(st.st_mode) ? folder_words(fd) : "it is no regular file";
     } else if (st.st_size > (off_t)most) {
         status = 3;
         wrong = "it is larger than that";

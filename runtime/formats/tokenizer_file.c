@@ -25,6 +25,12 @@ static bool is_tiktoken(const char *bytes, size_t length) {
         && bytes[i + 1] <= '9';
 }
 
+/* Mistral's tekken.json, whose strings no other JSON has. */
+static bool is_tekken(const char *bytes, size_t length) {
+    static const char key[] = "\"token_bytes\"";
+    return memmem(bytes, length, key, sizeof key - 1) != NULL;
+}
+
 int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t length, Error *e) {
     *t = (Tokenizer){ .end = -1 };
     int status;
@@ -40,6 +46,11 @@ int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t le
                          "%s: expected a tokenizer (tokenizer.json, a SentencePiece model, "
                          "a .tiktoken file), found something else",
                          what);
+    if (status == STATUS_USER && is_json(bytes, length) && is_tekken(bytes, length))
+        error_set(e, STATUS_USER,
+                  "%s: expected a tokenizer.json of the package 'tokenizers', found Mistral's "
+                  "tekken.json, which is not a kind that is read",
+                  what);
     if (status) tokenizer_free(t);
     else token_file_done(t);
     return status;

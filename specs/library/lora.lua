@@ -56,10 +56,16 @@ function with_adapters(lora, name, x, y, param)
   return y + linear(linear(x, a) * lora.scale, b)
 end
 
--- Once all of the model is there.
-function check_targets(lora)
+-- Once all of the model is there; 'tied': whether the head is the embedding's matrix.
+function check_targets(lora, tied)
   if not lora then return end
   for i, pattern in ipairs(lora.targets) do
+    if not lora.used[i] and tied and (core.matches(pattern, "head")
+      or core.matches(pattern, "head.weight")) then
+      error("lora: expected targets that match a product of m:linear, found '" .. pattern
+        .. "': the head is tied to the embedding and has no matrix of its own; "
+        .. "embedding = { tied = false } gives it one")
+    end
     if not lora.used[i] then
       error(unknown("lora: expected targets that match a product of m:linear", "found '" .. pattern
         .. "', which matches none", pattern, lora.seen, true))

@@ -148,7 +148,7 @@ function build(returned)
   b.norm_m = machine(b, b.norm.options)
   for_line_of(b.mixer, check_causal, b)
   core.at(spec.file, spec.line, construct, b)
-  core.at(spec.file, spec.line, check_targets, b.lora)
+  core.at(spec.file, spec.line, check_targets, b.lora, spec.embedding.tied ~= false)
   core.at(spec.file, spec.line, tune, b)
   settings(b)
 end

@@ -177,7 +177,8 @@ def edits_of(kind, config, short):
             continue
         values = [GONE, None]
         if not short:
-            values += [v for v in others(name, config.get(name)) if v != config.get(name)]
+            more = [v for v in others(name, config.get(name)) if v != config.get(name)]
+            values += more[:1] if name in classes.INERT else more
             values += BESIDE.get(name, [])
             if name in defaults and defaults[name][0] is not None:
                 values.append(defaults[name][0])
@@ -247,7 +248,7 @@ def theirs_of(kind, folder, tokens):
 def judge(kind, folder, work, ours, tokens, file):
     time, said = ours.ask(folder, f"{work}/o", file)
     if said is not None:
-        named = re.match(r"[13] \S*(/config\.json: |: expected a tensor|\.safetensors:)", said)
+        named = re.match(r"[13] \S*(/config\.json: |: (importer: )?expected a tensor|\.safetensors:)", said)
         return ("refused" if named else "WRONG"), said
     theirs, why = theirs_of(kind, folder, tokens)
     if theirs is None:

@@ -133,6 +133,10 @@ local function run()
   local exporter, spec = env.require(request.target), described(request.spec)
   local ok, result = pcall(exporter, spec)
   if not ok then return { refused = why_of(result) } end
+  if inside(request.spec).lora then
+    error("lora: expected weights without adapters, which " .. result.architecture .. " has no "
+      .. "place for, found a spec with them; put them into the weights: strata weights merge", 0)
+  end
   local out = { architecture = result.architecture, names = {}, recipes = {}, ignore = {},
                 same = {}, metadata = result.metadata or {},
                 config = result.config and json(result.config, "") or "" }

@@ -37,8 +37,8 @@ local function layer_tensors(c, tensors, out, ours, theirs, sparse)
 end
 
 return function(config, tensors)
-  local without = { "head_dim", "index_head_dim", "index_n_heads", "indexer_types", "learnable_sink_init",
-                    table.unpack(experts.without_effect) }
+  local without = { "head_dim", "index_head_dim", "index_n_heads", "indexer_types",
+                    "learnable_sink_init", table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   local c = fields(config, known(), without)
   experts.expect_silu(c)

@@ -101,7 +101,8 @@ local function value_of(where, field, v)
   end
   if not ok or not one_of(field, value) then refuse(where, words(field), found or show(v)) end
   if field.layers and value > math.max(request.stored, 200) then -- few say which is missing
-    refuse(where, "at most as many layers as there are tensors, " .. request.stored, found or show(v))
+    refuse(where, "at most as many layers as there are tensors, " .. request.stored,
+      found or show(v))
   end
   if type(value) == "number" then
     says[value] = says[value] and says[value] .. " or " .. where or where
@@ -120,8 +121,9 @@ end
 
 -- fields(config, known, without_effect, where): the values of the known fields, each of which is
 -- as in options, { type =, min =, max =, one_of =, required =, default = }; nullable: null will do
--- for one that is required; null: what null means, { value }, or false: it is refused; type "object": an object whose fields are read later.  without_effect:
--- a list of names that nothing computes with.  Any other field is refused.  where: of an object
+-- for one that is required; null: what null means, { value }, or false: it is refused; type
+-- "object": an object whose fields are read later.  without_effect: a list of names that nothing
+-- computes with.  Any other field is refused.  where: of an object
 -- inside config.json; only: of what alone the fields are, "rope_type 'yarn'".
 local function fields(given, known, without_effect, where, only)
   local values, also = {}, {}

@@ -2,8 +2,8 @@
 ** Imports folders and computes their logits with the float64 interpreter, for field_sweep.py:
 **   import_logits <LINES >ANSWERS
 ** A line: FOLDER NAME TOKENS, without spaces in them; what "strata import FOLDER -o NAME" writes is
-** made, and NAME.logits, float64, of the tensor "tokens" of the safetensors file TOKENS; tokens are
-** as many as the context of what was imported allows.  Answers: "ok TIME", or STATUS and the message.
+** made, and NAME.logits, float64, of the tensor "tokens" of the safetensors file TOKENS, as many of
+** them as the context of what was imported allows.  Answers: "ok TIME", or STATUS and the message.
 */
 #include <stdio.h>
 #include <stdlib.h>
