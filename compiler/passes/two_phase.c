@@ -38,7 +38,7 @@ typedef struct Pass {
     const ReadGroup **group_of; /* by read */
     Part *part;                 /* by read */
     Notes notes;
-    bool uniform; /* what depends on no activation was copied */
+    bool given; /* what depends on no activation was copied */
 } Pass;
 
 /* == Finding reads ======================================================== */
@@ -137,21 +137,22 @@ static Sums sum_sources(Rebuild *r, const StackRead *read, const int *pick, int 
     return s;
 }
 
-/* Copies all that depends on no activation ahead of its turn: a group's first read needs what later
+/* Copies what depends on no activation ahead of its turn: a group's first read needs what later
 ** reads are made with. */
-static void copy_uniform(Rebuild *r, Pass *p) {
-    for (int i = 0; !p->uniform && i < r->from->n; i++) {
+static void copy_given(Rebuild *r, Pass *p) {
+    for (int i = 0; !p->given && i < r->from->n; i++) {
         const Node *old = r->from->node[i];
-        bool ready = !r->map[i] && old->shape.lead == LEAD_NONE;
+        bool wanted = old->shape.lead == LEAD_NONE ? p->notes.given[i] : p->notes.ahead[i];
+        bool ready = !r->map[i] && wanted;
         for (int k = 0; ready && k < old->nin; k++)
             ready = r->map[old->in[k]->id] != NULL;
         if (ready) rebuild_ahead(r, old);
     }
-    p->uniform = true;
+    p->given = true;
 }
 
 static void first_phase(Rebuild *r, Pass *p, ReadGroup g) {
-    copy_uniform(r, p);
+    copy_given(r, p);
     pick_sources(p, g);
     for (int i = g.first; i < g.first + g.count; i++)
         p->part[i].sums = sum_sources(r, &p->read[i], p->part[i].pick, p->part[i].shared, NULL,
@@ -225,7 +226,7 @@ Graph *pass_two_phase(Graph *g, TwoPhase how) {
     size_t n = (size_t)g->n + 1;
     p.read = graph_alloc(p.g, n * sizeof *p.read);
     p.read_of = graph_alloc(p.g, n * sizeof *p.read_of);
-    p.notes.at = graph_alloc(p.g, n * sizeof *p.notes.at);
+    p.notes = notes_new(p.g);
     find_reads(&p);
     return form_groups(&p, how) ? rebuild(p.g, rule, &p) : p.g;
 }

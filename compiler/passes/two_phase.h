@@ -33,9 +33,14 @@ typedef struct Note {
 typedef struct Notes {
     int walk;
     Note *at;
+    bool *given; /* by old id: made of parameters and of what the call brings, of no activation */
+    bool *ahead; /* the same: a value of tokens that is given and that a read's weights take */
 } Notes;
 
 /* == two_phase_split.c: expressions over some of the sources ============== */
+
+/* Notes of g's nodes, none walked yet. */
+Notes notes_new(Graph *g);
 
 /* The axis of x that is y's axis 'axis', y being x reshaped; -1: none is. */
 int split_axis(const Node *x, const Node *y, int axis);

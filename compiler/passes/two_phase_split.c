@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: MIT
 ** An expression over all sources, cut to some of them.  The sources' axis is
 ** followed from the result down to the stack: what does not have it is the same
-** for every source, parameters that have it are sliced, and the stack is one of
-** fewer sources.
+** for every source, what is given and has it (a parameter, random numbers, a
+** constant of tokens) is sliced, and the stack is one of fewer sources.  A value
+** that nothing is an operand of has a size of its own, which no operand changes:
+** it is never built in another one.
 */
 #include "two_phase.h"
 
 /* An expression longer than this from its result to a source is left as it is. */
 enum { DEEPEST = 200, NO_AXIS = -1, LOST = -2 };
+
+/* == What is given ======================================================== */
+
+/* Of tokens only what has no operand is; more would be computed long before it is needed. */
+Notes notes_new(Graph *g) {
+    size_t n = (size_t)g->n + 1;
+    Notes notes = { .at = graph_alloc(g, n * sizeof *notes.at),
+                    .given = graph_alloc(g, n * sizeof *notes.given),
+                    .ahead = graph_alloc(g, n * sizeof *notes.ahead) };
+    for (int i = 0; i < g->n; i++) {
+        const Node *x = g->node[i];
+        bool given = x->shape.lead == LEAD_NONE || !x->nin;
+        for (int k = 0; given && k < x->nin; k++)
+            given = notes.given[x->in[k]->id];
+        notes.given[i] = given;
+    }
+    return notes;
+}
 
 /* == Following the axis =================================================== */
 
@@ -48,9 +68,12 @@ static int operand_axis(const Node *n, int i, int axis) {
 }
 
 static bool possible(const Node *n, int axis, const Node *stack, Notes *notes, int depth) {
-    if (n->shape.lead == LEAD_NONE) return true;
-    /* an activation of all sources, or of another order */
-    if (axis < 0 || depth == DEEPEST) return false;
+    if (notes->given[n->id]) {
+        notes->ahead[n->id] |= n->shape.lead == LEAD_TOKENS;
+        return true;
+    }
+    /* an activation of all sources, or of another order; a sum over tokens of activations */
+    if (axis < 0 || n->shape.lead == LEAD_NONE || depth == DEEPEST) return false;
     Note *note = &notes->at[n->id];
     if (note->walk == notes->walk) return note->axis == axis;
     *note = (Note){ notes->walk, axis, NULL };
@@ -120,7 +143,7 @@ static Node *split(const Split *s, const Node *n, int axis) {
     Note *note = &s->notes->at[n->id];
     if (note->walk == s->notes->walk) return note->copy;
     Node *x = n->op == OP_stack && axis == 0 ? pick_stack(s, n)
-        : n->shape.lead == LEAD_NONE         ? pick_slices(s, s->r->map[n->id], axis)
+        : s->notes->given[n->id]             ? pick_slices(s, s->r->map[n->id], axis)
                                              : split_operands(s, n, axis);
     *note = (Note){ s->notes->walk, axis, x };
     return x;

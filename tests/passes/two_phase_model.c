@@ -28,6 +28,8 @@ const char *const two_phase_applies[APPLIES] = {
     "haares { block_size = 3, detail = 'duplicate' }",
     "denseformer {}",
     "(require 'pair') {}",
+    "(require 'chance') {}",
+    "(require 'chance') { soft = true }",
 };
 
 /* A mixer in no paper: every state so far, weights by the sum of logits along two axes. */
@@ -50,6 +52,31 @@ static const char pair[] =
     "    return { h = s.h + out, all = all }\n"
     "  end,\n"
     "  close = function(m, s) return s.h end,\n"
+    "}\n";
+
+/* Sources weighed by numbers drawn for each, or left out by chance with noise on their logits. */
+static const char chance[] =
+    "local function read(m, s, site)\n"
+    "  local N, D = #s, m.dim\n"
+    "  m:sources(N)\n"
+    "  local V, u, last = stack(s), random(N), {}\n"
+    "  for i = 1, N do last[i] = i == N and 1 or 0 end\n"
+    "  if not m.options.soft then return sum(reshape(u, { N, 1 }) * V, 1) end\n"
+    "  local q = m:param(site, 'query', { D }, 0.5)\n"
+    "  local z = sum(V * q, 2) * rsqrt(mean(V * V, 2) + m.eps)\n"
+    "  z = select(sampling(), z - 0.3 * log(-log(u)), z)\n"
+    "  local keep = max(step(u - 0.3), stack(last))\n"
+    "  z = select(reshape(sampling(), { 1 }) * (1 - keep), -1e9, z)\n"
+    "  return sum(reshape(softmax(z, 1), { N, 1 }) * V, 1)\n"
+    "end\n"
+    "return mixer {\n"
+    "  options = { soft = { type = 'boolean', default = false } },\n"
+    "  open = function(m, e) return { e } end, read = read, close = read,\n"
+    "  write = function(m, s, site, out)\n"
+    "    local all = table.move(s, 1, #s, 1, {})\n"
+    "    all[#all + 1] = out\n"
+    "    return all\n"
+    "  end,\n"
     "}\n";
 
 const char *two_phase_text(const char *residual, int layers, int dim, char *text, size_t size) {
@@ -75,6 +102,8 @@ Model *two_phase_load(void **state, const char *residual, int layers, int dim) {
 int two_phase_setup(void **state) {
     char path[SCRATCH_PATH];
     int status = scratch_setup(state);
-    if (!status) scratch_write(scratch_path(state, "pair.lua", path), pair, sizeof pair - 1);
-    return status;
+    if (status) return status;
+    scratch_write(scratch_path(state, "pair.lua", path), pair, sizeof pair - 1);
+    scratch_write(scratch_path(state, "chance.lua", path), chance, sizeof chance - 1);
+    return 0;
 }

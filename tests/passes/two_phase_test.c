@@ -210,6 +210,7 @@ static void exact_open(Exact *x, Graph *g) {
     pass_gradient(g);
     x->c = case_new(g, 3, BATCH, TIME, VOCAB, -1, 1);
     EvalInput in = case_input(x->c);
+    in.draw = 1234; /* both draw the same numbers */
     x->ev = eval_new(g, &in);
 }
 
