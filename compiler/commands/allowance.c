@@ -284,8 +284,8 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
         exit(work(argument, told));
     }
     const ProcessTick tick = { doing_tick, a };
-    if (child > 0) x.how = process_wait(child, outermost ? &tick : NULL, &stop);
-    if (outermost) doing_end(a);
+    if (child > 0) x.how = process_wait(child, a->inner ? NULL : &tick, &stop);
+    if (!a->inner) doing_end(a);
     x.seconds += process_children_seconds();
     if (child < 0) status = process_unstarted(errno, e);
     else if (stop) status = stopped(a, stop, e);

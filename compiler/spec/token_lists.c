@@ -3,6 +3,7 @@
 ** one that is worked on: places, ids and random numbers then are those of its tokens, unless the
 ** spec says for which (of).
 */
+#include "arguments.h"
 #include "bindings.h"
 
 static Node *list_node(const Front *f, int list) { return (Node *)graph_list(f->g, list); }
