@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 #include "jsonl.h"
-#include "packed.h"
+#include "compressed.h"
 
 const int fuzz_bytes = 6;
 const char *const fuzz_words[] = { "[",

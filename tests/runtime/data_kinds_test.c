@@ -12,7 +12,7 @@
 
 #include "data_words.h"
 #include "documents.h"
-#include "packed.h"
+#include "compressed.h"
 #include "scratch.h"
 
 enum { ROOM = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** See packed.h. */
-#include "packed.h"
+** See compressed.h. */
+#include "compressed.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

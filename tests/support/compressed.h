@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Compressed files of tests and fuzzers. */
-#ifndef TEST_PACKED_H
-#define TEST_PACKED_H
+#ifndef TEST_COMPRESSED_H
+#define TEST_COMPRESSED_H
 
 #include <stddef.h>
 
