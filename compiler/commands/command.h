@@ -34,6 +34,8 @@ static inline const OptionValue *option_of(const Options *o, int option) {
     return &o->value[option];
 }
 
+/* Is a word the name of a spec, by its end? */
+bool is_spec(const char *word);
 /* The one spec of a command that takes one. */
 int spec_of(const Options *o, const char **spec, Error *e);
 

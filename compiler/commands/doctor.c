@@ -57,8 +57,21 @@ static int show_tool(const char *name, const char *package) {
 static int show_library(void) {
     char path[PATH_MAX + 64];
     bool found = link_library(path, sizeof path);
-    row("libstrata", found ? path : "missing: expected libstrata.a beside this program");
+    row("libstrata",
+        found             ? path
+            : link_proc() ? "missing: expected libstrata.a beside this program"
+                          : "unknown, without /proc");
     return !found;
+}
+
+/* By which this program finds its own folder, and the processor's name. */
+static int show_proc(void) {
+    bool there = link_proc();
+    if (!there)
+        row("/proc",
+            "missing: it is not mounted here, as in some chroots: mount -t proc "
+            "proc /proc");
+    return !there;
 }
 
 static int show_scratch(void) {
@@ -144,7 +157,7 @@ int command_doctor(const Options *o, Allowance *a, Error *e) {
                          o->word[0]);
     show_machine();
     int missing = !codegen_native() + show_tool("cc", "gcc libc6-dev") + show_tool("ar", "binutils")
-        + show_tool("objcopy", "binutils") + show_library() + show_scratch();
+        + show_tool("objcopy", "binutils") + show_proc() + show_library() + show_scratch();
     if (missing)
         return error_set(e, STATUS_USER,
                          "strata doctor: expected all that a build needs, found %d missing",

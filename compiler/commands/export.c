@@ -13,11 +13,11 @@ static int take(Export *x, const Options *o, Error *e) {
                    .overwrite = option_of(o, STRATA_OPTION_EXPORT_OVERWRITE)->given };
     if (o->words != 2)
         return error_set(e, STATUS_USAGE,
-                         "strata export: expected SPEC --to hf DIR, or gguf FILE, "
+                         "strata export: expected SPEC --to hf DIR, or SPEC --to gguf FILE, "
                          "found %s%s%s",
                          o->words ? "'" : "nothing", o->words ? o->word[o->words - 1] : "",
                          o->words > 2   ? "' too"
-                             : o->words ? "' alone"
+                             : o->words ? "', and no DIR or FILE that is written"
                                         : "");
     x->spec = o->word[0];
     x->out = o->word[1];

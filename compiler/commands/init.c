@@ -59,7 +59,11 @@ static int make_folder(const char *path, Error *e) {
     struct stat s;
     if (!mkdir(path, 0777) || (errno == EEXIST && !stat(path, &s) && S_ISDIR(s.st_mode)))
         return STATUS_OK;
-    return error_errno(e, path, "make a folder", errno);
+    int number = errno;
+    error_errno(e, path, "make a folder", number);
+    if (number == ENOENT)
+        error_line(e, "the folder that it is to be in is made first, by mkdir -p");
+    return e->status;
 }
 
 static int write_file(const char *folder, int i, Error *e) {
@@ -97,6 +101,10 @@ int command_init(const Options *o, Error *e) {
     if (o->words > 1)
         return error_set(e, STATUS_USAGE, "strata init: expected one folder, found '%s' too",
                          o->word[1]);
+    if (!*folder)
+        return error_set(e, STATUS_USAGE,
+                         "strata init: expected a folder's name, found ''; none "
+                         "is the current folder");
     char *hidden;
     int status = check_files(folder, e);
     if (!status) status = make_folder(folder, e);

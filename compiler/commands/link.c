@@ -14,6 +14,8 @@
 #define STRATA_LINK_FLAG NULL /* the sanitizers', where libstrata.a was built with them */
 #endif
 
+bool link_proc(void) { return !access("/proc/self/exe", F_OK); }
+
 bool link_library(char *path, size_t size) {
     static const char *const places[] = { "/runtime", "/" STRATA_LIBRARY_FROM_PROGRAM };
     char self[PATH_MAX];
@@ -64,6 +66,10 @@ static int link_program(const LinkObjects *objects, const char *result, const si
                         Error *e) {
     static const char *const first[] = { "cc", "-pthread", "-Wl,--gc-sections", HARDENED, NULL };
     char library[PATH_MAX + 64];
+    if (!link_proc())
+        return error_set(e, STATUS_IO,
+                         "/proc: expected it mounted, by which strata finds libstrata.a, found "
+                         "none");
     if (!link_library(library, sizeof library))
         return error_set(e, STATUS_IO,
                          "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM

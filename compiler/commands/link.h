@@ -6,6 +6,8 @@
 
 #include <signal.h>
 
+/* Is /proc there, which link_library needs? */
+bool link_proc(void);
 /* The path of libstrata.a; false if there is none. */
 bool link_library(char *path, size_t size);
 

@@ -47,7 +47,7 @@ static int print_help(const Options *o, Error *e) {
     return console_text(&t, e);
 }
 
-static bool is_spec(const char *word) {
+bool is_spec(const char *word) {
     size_t n = strlen(word);
     return n > 4 && word[0] != '-' && !strcmp(word + n - 4, ".lua");
 }

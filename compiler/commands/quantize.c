@@ -186,6 +186,11 @@ static int take(Quantize *q, const Options *o, char **beside, Error *e) {
         return error_set(e, STATUS_USAGE,
                          "strata quantize: expected a file of weights, found %d words", o->words);
     q->path = o->word[0];
+    if (is_spec(q->path))
+        return error_set(e, STATUS_USAGE,
+                         "strata quantize: expected a file of weights, found the spec '%s'; strata "
+                         "quantize W.safetensors --spec %s -o FILE",
+                         q->path, q->path);
     q->to = option_of(o, STRATA_OPTION_SMALL_WEIGHTS)->text;
     q->overwrite = option_of(o, STRATA_OPTION_REPLACE_WEIGHTS)->given;
     q->bits = option_of(o, STRATA_OPTION_SMALL_TYPE)->choice ? 4 : 8;

@@ -162,6 +162,11 @@ int command_run(const Options *o, Error *e) {
         return error_set(e, STATUS_USAGE, "strata run: expected a spec, found %s", spec);
     struct stat st; /* a folder is told what it is, whatever is asked of it */
     bool folder = !stat(spec, &st) && S_ISDIR(st.st_mode);
+    if (!folder && !is_spec(spec) && o->words > 1 && is_spec(o->word[1]))
+        return error_set(e, STATUS_USAGE,
+                         "strata run: expected SPEC COMMAND, found '%s' before '%s'; strata run %s "
+                         "%s",
+                         spec, o->word[1], o->word[1], spec);
     if (take_choices(o, &chosen, word) < 2 && !folder)
         return error_set(
             e, STATUS_USAGE,

@@ -35,26 +35,27 @@ static const OptionRow option[STRATA_OPTIONS] = {
 #include "strata_options.def"
 };
 
-/* Of commands that read specs; the others are done at once and fail as all programs do. */
+/* What a command may use, and how it ends: told once, in the program's --help; its commands, but
+** those that are done at once, point to it. */
 static void limits(Text *t, int command) {
-    bool all = command == STRATA_COMMANDS;
-    if (all || IN_COMPILING >> command & 1)
-        text_add(t,
-                 "\nLimits\n  a spec: %zu MB of Lua memory, %lld million instructions, %zu MB of "
-                 "source, %lld layers\n"
-                 "  compiling it: %s of memory (--max-memory), an eighth of it for the model's "
-                 "graph,\n"
-                 "  %s s of processor time (--max-seconds), %d instructions between two "
-                 "products\n",
-                 spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
-                 spec_limits.file >> 20, (long long)spec_limits.layers,
-                 option[STRATA_OPTION_MAX_MEMORY].initial,
-                 option[STRATA_OPTION_MAX_SECONDS].initial, KERNEL_INSTRUCTIONS);
-    if (all || IN_STATUS >> command & 1)
-        text_add(t,
-                 "\nExit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 "
-                 "input or output failed,\n  5 internal error, %s128+n stopped by signal n\n",
-                 all || command == STRATA_COMMAND_COMPARE ? "6 training diverged, " : "");
+    if (command != STRATA_COMMANDS) {
+        if (IN_STATUS >> command & 1)
+            text_add(t, "\n'strata --help' has limits, and what exit statuses mean.\n");
+        return;
+    }
+    text_add(
+        t,
+        "\nLimits\n  a spec: %zu MB of Lua memory, %lld million instructions, %zu MB of "
+        "source, %lld layers\n"
+        "  compiling it: %s of memory (--max-memory), an eighth of it for the model's graph,\n"
+        "  %s s of processor time (--max-seconds), %d instructions between two products\n"
+        "\nExit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
+        "output failed,\n"
+        "  5 internal error, 6 training diverged, 128+n stopped by signal n\n",
+        spec_limits.memory >> 20, (long long)spec_limits.instructions / 1000000,
+        spec_limits.file >> 20, (long long)spec_limits.layers,
+        option[STRATA_OPTION_MAX_MEMORY].initial, option[STRATA_OPTION_MAX_SECONDS].initial,
+        KERNEL_INSTRUCTIONS);
 }
 _Static_assert(SPEC_GRAPH_SHARE == 8, "an eighth");
 

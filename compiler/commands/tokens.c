@@ -77,6 +77,10 @@ static int of_name(Tokenizer *t, const TokensOptions *o, int64_t *vocab, Error *
     int status = tokenizer_kind(o->tokenizer, &kind, NULL);
     status = status ? tokenizer_open(t, o->tokenizer, NULL, NULL, e)
                     : load(t, o, kind, INT32_MAX, e);
+    if (status)
+        error_line(e, "%s",
+                   "--tokenizer takes bytes, chars, or a tokenizer.json, .model or "
+                   ".tiktoken that is here");
     *vocab = t->ids;
     return status;
 }

@@ -90,10 +90,13 @@ static SourceFile *read_source(lua_State *L, const char *file, const char *path,
     char found[256];
     int status = files_read(f, file, path, f->limit.file, &s, found);
     if (!status) return s;
+    bool folder = !strcmp(found, "it is a folder"); /* as Hugging Face's is */
     f->status = status == 1 ? 0 : status;
     f->raised = true;
-    lua_pushfstring(L, "%sexpected a Lua file of at most %I bytes that can be read, found '%s': %s",
-                    blame, (LUAI_UACINT)f->limit.file, path, found);
+    lua_pushfstring(L,
+                    "%sexpected a Lua file of at most %I bytes that can be read, found '%s': %s%s",
+                    blame, (LUAI_UACINT)f->limit.file, path, found,
+                    folder ? "; strata import makes a spec of a Hugging Face folder" : "");
     lua_error(L);
     return NULL;
 }

@@ -5,8 +5,6 @@
 */
 #include "options.h"
 
-#include "nearest.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,40 +33,6 @@ char option_letter(const OptionTable *table, int option) {
 static const char *place(char to[64], const OptionTable *t, int command) {
     print_text(to, 64, "%s%s%s", t->title, *t->title ? " " : "", t->command[command].name);
     return to;
-}
-
-static int unknown_command(const OptionTable *t, const char *word, Error *e) {
-    const char *name[COMMANDS_MOST], *mark = *t->title ? "'" : "";
-    for (int i = 0; i < t->commands; i++)
-        name[i] = t->command[i].name;
-    const char *near = word ? nearest_name(word, name, t->commands) : NULL;
-    char found[64] = "nothing", lists[96];
-    if (word) print_text(found, sizeof found, "'%.60s'", word);
-    print_text(lists, sizeof lists, "%s%s%s--help%s lists them", mark, t->title,
-               *t->title ? " " : "", mark);
-    return error_set(e, STATUS_USAGE, "%s%sexpected a command, found %s; %s%s%s", t->title,
-                     *t->title ? ": " : "", found, near ? "the nearest is '" : lists,
-                     near ? near : "", near ? "'" : "");
-}
-
-static int unknown_option(const Options *o, const char *word, Error *e) {
-    char text[OPTIONS_MOST][32], in[64], asked[64];
-    const char *name[OPTIONS_MOST + 1] = { "--help" };
-    int n = 1;
-    for (int i = 0; i < o->table->options; i++)
-        if (option_is_in(&o->table->option[i], o->command)) {
-            name[n] = option_name(text[n - 1], &o->table->option[i]);
-            n++;
-        }
-    place(in, o->table, o->command);
-    print_text(asked, sizeof asked, "%.*s", (int)strcspn(word, "="), word);
-    const char *near = nearest_name(asked, name, n);
-    if (near)
-        return error_set(e, STATUS_USAGE, "%s: unknown option '%s'; the nearest is '%s'", in, asked,
-                         near);
-    if (n == 1) return error_set(e, STATUS_USAGE, "%s: unknown option '%s'", in, asked);
-    return error_set(e, STATUS_USAGE, "%s: unknown option '%s'; '%s --help' lists them", in, asked,
-                     in);
 }
 
 /* "a whole number", of what the option's name says if that is a plural: "of steps". */
@@ -213,9 +177,10 @@ static int find_option(const Options *o, const char *word, const char **value) {
 static int parse_option(Options *o, int i, int *used, Error *e) {
     const char *value;
     int id = find_option(o, o->argv[i], &value);
-    if (id == o->table->options) return unknown_option(o, o->argv[i], e);
-    const OptionRow *r = &o->table->option[id];
     char in[64], name[32];
+    if (id == o->table->options)
+        return option_unknown(o, o->argv[i], place(in, o->table, o->command), e);
+    const OptionRow *r = &o->table->option[id];
     o->value[id].given = i + 1;
     if (r->kind == OPTION_IS_FLAG)
         return value ? error_set(e, STATUS_USAGE, "%s: %s: expected no value, found '%s'",
@@ -253,8 +218,7 @@ static int add_word(Options *o, char *word, Error *e) {
     CommandWords takes = o->table->command[o->command].words;
     char in[64];
     if (takes == NO_WORDS || (takes == ONE_WORD && o->words))
-        return error_set(e, STATUS_USAGE, "%s: expected an option, found '%s'",
-                         place(in, o->table, o->command), word);
+        return word_unexpected(o, word, place(in, o->table, o->command), e);
     o->word[o->words++] = word;
     return STATUS_OK;
 }
@@ -311,7 +275,7 @@ int options_parse(Options *o, const OptionTable *table, int argc, char **argv, E
     for (int i = 0; word && i < table->commands; i++)
         if (strcmp(word, table->command[i].name) == 0) o->command = i;
     bool none = o->command == table->commands;
-    if (none && word && word[0] != '-') return unknown_command(table, word, e);
+    if (none && word && word[0] != '-') return command_unknown(table, word, e);
     if (!none) o->argc = argc - first - 1, o->argv = argv + first + 1;
     int own = none ? argc : first + 1 + passed_on(o);
     o->help = first || asked(own, argv, "--help", "-h");
@@ -320,7 +284,7 @@ int options_parse(Options *o, const OptionTable *table, int argc, char **argv, E
     if (none && word && is_known(table, word))
         return error_set(e, STATUS_USAGE, "%s%sexpected a command before '%s'; --help lists them",
                          table->title, *table->title ? ": " : "", word);
-    if (none) return unknown_command(table, word, e);
+    if (none) return command_unknown(table, word, e);
     return parse_words(o, e);
 }
 

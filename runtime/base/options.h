@@ -119,6 +119,12 @@ static inline bool option_is_in(const OptionRow *r, int command) {
     return r->commands >> command & 1;
 }
 
+/* options_unknown.c: errors about words that the table does not have, at 'in' ("strata build"),
+** with what may have been meant. */
+int option_unknown(const Options *o, const char *word, const char *in, Error *e);
+int command_unknown(const OptionTable *t, const char *word, Error *e);
+int word_unexpected(const Options *o, const char *word, const char *in, Error *e);
+
 /* What --help prints; table->commands: the program's. */
 void options_help(Text *t, const OptionTable *table, const char *program, int command);
 

@@ -31,31 +31,24 @@ static const OptionLetter letter[] = {
     { 'w', OPTION_WEIGHTS },
 };
 
-/* Has the command one of these options?  The program itself has all. */
-static bool has(int command, const OptionId *id, int n) {
-    for (int i = 0; i < n; i++)
-        if (command == COMMANDS || option_is_in(&option[id[i]], command)) return true;
-    return false;
-}
-#define HAS(command, ...)                     \
-    has(command, (OptionId[]){ __VA_ARGS__ }, \
-        (int)(sizeof((OptionId[]){ __VA_ARGS__ }) / sizeof(OptionId)))
-
+/* What a command may use, and how it ends: told once, in the program's --help. */
 static void limits(Text *t, int command) {
-    bool data = HAS(command, OPTION_DATA), lines = data || command == COMMAND_SCORE;
-    if (HAS(command, OPTION_THREADS))
-        text_add(t, "\nLimits\n  sequences up to the model's context; 1024 threads\n");
-    if (HAS(command, OPTION_WEIGHTS, OPTION_INIT, OPTION_TOKENS))
-        text_add(t, "  safetensors: header %d bytes, %d tensors, rank %d\n", SAFETENSORS_HEADER,
-                 SAFETENSORS_TENSORS, SAFETENSORS_RANK);
-    if (lines) text_add(t, "  JSON: depth %d, lines of %d MB\n", JSON_DEPTH, JSONL_LINE >> 20);
-    if (data)
-        text_add(t, "  data: %d files, folders %d deep\n", DATA_FILES_MOST, DATA_FOLDERS_DEEP);
-    if (HAS(command, OPTION_THREADS))
-        text_add(t,
-                 "\nExit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 "
-                 "input or output failed,\n  5 internal error, %s128+n stopped by signal n\n",
-                 command == COMMANDS || command == COMMAND_TRAIN ? "6 training diverged, " : "");
+    if (command != COMMANDS) {
+        if (option_is_in(&option[OPTION_THREADS], command))
+            text_add(t, "\nThe program's --help has limits, and what exit statuses mean.\n");
+        return;
+    }
+    text_add(
+        t,
+        "\nLimits\n  sequences up to the model's context; 1024 threads\n"
+        "  safetensors: header %d bytes, %d tensors, rank %d\n"
+        "  JSON: depth %d, lines of %d MB\n"
+        "  data: %d files, folders %d deep\n"
+        "\nExit status\n  0 done, 1 the user's mistake, 2 usage, 3 a limit was hit, 4 input or "
+        "output failed,\n"
+        "  5 internal error, 6 training diverged, 128+n stopped by signal n\n",
+        SAFETENSORS_HEADER, SAFETENSORS_TENSORS, SAFETENSORS_RANK, JSON_DEPTH, JSONL_LINE >> 20,
+        DATA_FILES_MOST, DATA_FOLDERS_DEEP);
 }
 
 const OptionTable program_options = {

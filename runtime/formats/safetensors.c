@@ -166,6 +166,14 @@ static int check_cover(Safetensors *s, uint64_t size, Error *e) {
     return STATUS_OK;
 }
 
+/* Eight bytes that are text, and so the length of no header. */
+static bool is_text(const unsigned char length[8]) {
+    for (int i = 0; i < 8; i++)
+        if ((length[i] < ' ' && (!length[i] || !strchr("\t\r\n", length[i]))) || length[i] > '~')
+            return false;
+    return true;
+}
+
 static int read_header(Safetensors *s, uint64_t *size, Error *e) {
     unsigned char length[8];
     *size = (uint64_t)s->in.before.st_size;
@@ -177,6 +185,10 @@ static int read_header(Safetensors *s, uint64_t *size, Error *e) {
     uint64_t n = 0;
     for (int i = 7; i >= 0; i--)
         n = n << 8 | length[i];
+    if (is_text(length))
+        return error_set(e, STATUS_USER,
+                         "%s: expected a safetensors file, found one that begins with '%.8s'",
+                         s->path, (const char *)length);
     if (n > *size - 8)
         return error_set(
             e, STATUS_USER,

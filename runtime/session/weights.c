@@ -76,8 +76,8 @@ static void tell(Error *e, const char *kind, const Text *names, int count) {
 }
 
 /* But for another error before. */
-static int end_mistakes(const strata_model *m, const Safetensors *s, Mistakes *w, int status,
-                        Error *e) {
+static int end_mistakes(const strata_model *m, const Safetensors *s, Mistakes *w, bool taken,
+                        int status, Error *e) {
     if (!status && (w->missings || w->shapes || w->unknowns)) {
         status = error_set(e, STATUS_USER,
                            "%s: expected the %d parameters of %s, found %d missing, %d of another "
@@ -86,6 +86,10 @@ static int end_mistakes(const strata_model *m, const Safetensors *s, Mistakes *w
                            w->shapes, w->unknowns);
         tell(e, "missing", &w->missing, w->missings);
         tell(e, "shape", &w->shape, w->shapes);
+        if (w->shapes && taken)
+            error_line(e,
+                       "strata weights strip FILE --match NAME,... -o OTHER leaves them out, to "
+                       "begin with their initial values");
         tell(e, "unknown", &w->unknown, w->unknowns);
     }
     text_free(&w->missing);
@@ -129,7 +133,7 @@ static int check_names(const strata_model *m, const Safetensors *s, WeightsTaken
         else add_name(&w.unknown, &w.unknowns, f->name);
     }
     free(seen);
-    return end_mistakes(m, s, &w, status, e);
+    return end_mistakes(m, s, &w, taken != NULL, status, e);
 }
 
 /* Every parameter that the file has. */

@@ -153,7 +153,13 @@ static int check_words(const DataWords *w, bool weights, Error *e) {
 }
 
 static int make_folder(const char *path, Error *e) {
-    if (!mkdir(path, 0777) || (errno == EEXIST && !access(path, W_OK))) return STATUS_OK;
+    struct stat s;
+    if (!mkdir(path, 0777)) return STATUS_OK;
+    if (errno == EEXIST && !stat(path, &s) && !S_ISDIR(s.st_mode))
+        return error_set(e, STATUS_USER,
+                         "strata compare: --keep: expected a folder, found '%s', which is none",
+                         path);
+    if (errno == EEXIST && !access(path, W_OK)) return STATUS_OK;
     return error_errno(e, path, "make a folder", errno);
 }
 

@@ -83,10 +83,20 @@ int workshop_assembly(const Workshop *w, Comparison *c, int variant, const char 
     return status;
 }
 
+/* What a program calls --data has another name here. */
+static void say_ours(Error *e) {
+    static const char theirs[] = "its program: --data", ours[] = "--train";
+    char *at = strstr(e->text, theirs);
+    if (!at) return;
+    memcpy(at, ours, sizeof ours - 1);
+    memmove(at + sizeof ours - 1, at + sizeof theirs - 1, strlen(at + sizeof theirs - 1) + 1);
+}
+
 int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv,
                  const ProcessTick *tick, Text *t, Error *e) {
     allowance_lift(w->allowance);
     int status = process_read(argv, c->variant[variant].label, &w->before, tick, t, e);
+    if (status) say_ours(e);
     allowance_spec(w->allowance, c->variant[variant].report->model->file);
     step_note(allowance_step(w->allowance), 0, "what its program told");
     return status;
