@@ -143,6 +143,8 @@ static void mistakes(void **state) {
         { "frobnicate", 2, "--help lists them" },
         { "--data x", 2, "expected a command before '--data'" },
         { "train --stesp 3", 2, "nearest is '--steps'" },
+        { "generate --temp 1", 2, "nearest is '--temperature'" },
+        { "eval --temp 1", 2, "'eval --help' lists them" },
         { "train --zzzzzzzz 3", 2, "lists them" },
         { "train --temperature 1", 2, "unknown option '--temperature'" },
         { "train x", 2, "expected an option, found 'x'" },
@@ -179,7 +181,8 @@ static void strata_mistakes(void **state) {
     static const Mistake row[] = {
         { "", 2, "strata: expected a command, found nothing; 'strata --help' lists them" },
         { "bild", 2, "strata: expected a command, found 'bild'; the nearest is 'build'" },
-        { "--verson", 2, "strata: expected a command, found '--verson'; 'strata --help'" },
+        { "--verson", 2,
+          "strata: expected a command, found '--verson'; the nearest is '--version'" },
         { "--cpu x", 2, "expected a command before '--cpu'" },
         { "build --emmit exe", 2, "strata build: unknown option '--emmit'; the nearest is" },
         { "build -x", 2, "unknown option '-x'; 'strata build --help' lists them" },
