@@ -31,6 +31,9 @@ local function attends(c, heads, kind)
                            max_position_embeddings = c.max_position_embeddings },
       { head_dim = common.heads(c), where = "rope_parameters." .. kind })
   end
+  if kind == "sliding_attention" and not c.sliding_window then
+    refuse("sliding_window", "a positive integer with sliding_attention layers", "null")
+  end
   o.window = kind == "sliding_attention" and c.sliding_window or nil
   return attention(o)
 end

@@ -96,6 +96,9 @@ return function(config, tensors)
   local layers = {}
   for i, kind in ipairs(kinds) do
     local turns, near = c.layer_rope_theta[i] ~= 0, types[i] == "sliding_attention"
+    if near and not c.sliding_window then
+      refuse("sliding_window", "a positive integer with sliding_attention layers", "null")
+    end
     layers[i] = named((near and "near" or "full") .. (turns and "_" or "_unturned_") .. kind,
       layer { attends(c, heads, turns, near), kind == "sparse" and sparse(c)
         or mlp { hidden = c.intermediate_size, activation = c.activation,

@@ -3,7 +3,8 @@
 **   import_logits <LINES >ANSWERS
 ** A line: FOLDER NAME TOKENS, without spaces in them; what "strata import FOLDER -o NAME" writes is
 ** made, and NAME.logits, float64, of the tensor "tokens" of the safetensors file TOKENS, as many of
-** them as the context of what was imported allows.  Answers: "ok TIME", or STATUS and the message.
+** them as the context of what was imported allows, and none beyond its vocabulary.  Answers: "ok TIME
+** VOCAB", or STATUS and the message.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,9 @@ static int import(char *folder, char *name, Error *e) {
     return status;
 }
 
-/* The first 'time' tokens of each row. */
-static int32_t *read_tokens(const char *path, int64_t *batch, int64_t *time, Error *e) {
+/* The first 'time' tokens of each row, none beyond the vocabulary. */
+static int32_t *read_tokens(const char *path, int64_t vocab, int64_t *batch, int64_t *time,
+                            Error *e) {
     Safetensors s;
     if (safetensors_open(&s, path, e)) return NULL;
     const Tensor *t = safetensors_find(&s, "tokens");
@@ -38,6 +40,8 @@ static int32_t *read_tokens(const char *path, int64_t *batch, int64_t *time, Err
     *batch = t->shape[0];
     if (!ids || safetensors_read_i32(&s, t, ids, e)) abort();
     int64_t rows = t->shape[1];
+    for (int64_t i = 0; i < t->count; i++)
+        if (ids[i] >= vocab) ids[i] = (int32_t)vocab - 1;
     if (*time > rows) *time = rows;
     for (int64_t b = 0; b < *batch; b++)
         memmove(ids + b * *time, ids + b * rows, (size_t)*time * sizeof *ids);
@@ -45,14 +49,15 @@ static int32_t *read_tokens(const char *path, int64_t *batch, int64_t *time, Err
     return ids;
 }
 
-static int compute(const char *name, const char *tokens, int64_t *time, Error *e) {
+static int compute(const char *name, const char *tokens, int64_t *time, int64_t *vocab, Error *e) {
     char path[4096];
     int64_t batch, count;
     print_text(path, sizeof path, "%s.lua", name);
     Model *m = spec_load(path, NULL, e);
     if (!m) return e->status;
     *time = m->context;
-    int32_t *ids = read_tokens(tokens, &batch, time, e);
+    *vocab = m->vocab;
+    int32_t *ids = read_tokens(tokens, m->vocab, &batch, time, e);
     print_text(path, sizeof path, "%s.safetensors", name);
     double *logits = ids ? stored_logits(m, path, batch, *time, ids, &count, e) : NULL;
     print_text(path, sizeof path, "%s.logits", name);
@@ -69,12 +74,12 @@ int main(void) {
     char folder[1024], name[1024], tokens[1024];
     while (scanf("%1023s %1023s %1023s", folder, name, tokens) == 3) {
         Error e = { 0 };
-        int64_t time = 0;
+        int64_t time = 0, vocab = 0;
         int status = import(folder, name, &e);
-        if (!status) status = compute(name, tokens, &time, &e);
+        if (!status) status = compute(name, tokens, &time, &vocab, &e);
         e.text[strcspn(e.text, "\n")] = 0;
         if (status) printf("%d %s\n", status, e.text);
-        else printf("ok %lld\n", (long long)time);
+        else printf("ok %lld %lld\n", (long long)time, (long long)vocab);
         fflush(stdout);
     }
     return 0;
