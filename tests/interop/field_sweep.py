@@ -228,10 +228,10 @@ class Ours:
 
 
 # The logits that transformers computes, or why there are none.
-def theirs_of(kind, folder, tokens):
+def theirs_of(kind, folder, tokens, dtype=torch.float32):
     auto = AutoModelForImageTextToText if kind in WIDE else AutoModelForCausalLM
     try:
-        model, info = auto.from_pretrained(folder, dtype=torch.float32, output_loading_info=True,
+        model, info = auto.from_pretrained(folder, dtype=dtype, output_loading_info=True,
                                            attn_implementation="eager")
         lost = list(info["missing_keys"]) + list(info["mismatched_keys"])
         if lost:
@@ -258,6 +258,11 @@ def judge(kind, folder, work, ours, tokens, file):
     got = numpy.fromfile(f"{work}/o.logits").reshape(*want.shape[:2], vocab)
     want = want[:, :, :vocab]
     off = abs(got - want).max() / abs(want).max()
+    if off > OFF:        # where two experts are almost alike, float32 may choose the other one
+        again, _ = theirs_of(kind, folder, tokens[:, :time].clamp(max=vocab - 1), torch.float64)
+        if again is not None:
+            want = again[:, :, :vocab]
+            off = min(off, abs(got - want).max() / abs(want).max())
     return ("equal", f"{off:.0e}") if off <= OFF else ("WRONG", f"logits off by {off:.1e}")
 
 

@@ -158,7 +158,7 @@ def stir(model):
                 p.copy_(0.2 * torch.randn(p.shape, generator=g))
             if "tid2eid" in name:                             # experts by token
                 p.copy_(torch.randint(0, model.config.n_routed_experts, p.shape, generator=g))
-            if "balancing_biases" in name:      # transformers 5.23 makes it -1 whenever it loads
+            if "balancing_biases" in name:      # transformers 5.24 makes it -1 whenever it loads
                 p[-1] = -1.0
 
 

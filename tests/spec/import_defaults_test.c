@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
 ** What config.json leaves out is what transformers' configuration class gives it.  The small
 ** checkpoint of each architecture, for each field of its class (import_defaults.txt, which
-** tests/interop/classes.py writes): without the field, and with the class's value, which null stands
-** for where the class has none of its own, the importer makes the same spec; or it requires the
-** field by name; or neither fits the checkpoint's tensors.
+** tests/interop/classes.py writes): without the field, and with the class's value, which null is
+** where the class has none of its own, the importer makes the same spec; or it requires the field
+** by name; or neither fits the checkpoint's tensors.
 */
 #include "test.h"
 
@@ -17,7 +17,7 @@
 
 enum { LONGEST = 1 << 16 };
 
-/* == config.json, as transformers writes it: a field a line, deeper ones in lines below it ======= */
+/* == config.json, as transformers writes it: a field a line ================ */
 
 /* What the fields of the class are indented by: those of a text model lie in text_config. */
 static int depth_of(const char *config) { return strstr(config, "\n  \"text_config\": {") ? 4 : 2; }

@@ -3,8 +3,8 @@
 **   import_logits <LINES >ANSWERS
 ** A line: FOLDER NAME TOKENS, without spaces in them; what "strata import FOLDER -o NAME" writes is
 ** made, and NAME.logits, float64, of the tensor "tokens" of the safetensors file TOKENS, as many of
-** them as the context of what was imported allows, and none beyond its vocabulary.  Answers: "ok TIME
-** VOCAB", or STATUS and the message.
+** them as the context of what was imported allows, none beyond its vocabulary.  Answers:
+** "ok TIME VOCAB", or STATUS and the message.
 */
 #include <stdio.h>
 #include <stdlib.h>
