@@ -135,7 +135,7 @@ local function run()
   if not ok then return { refused = why_of(result) } end
   if inside(request.spec).lora then
     error("lora: expected weights without adapters, which " .. result.architecture .. " has no "
-      .. "place for, found a spec with them; put them into the weights: strata weights merge", 0)
+      .. "place for, found a spec with them; put them into the weights: strata weights merge")
   end
   local out = { architecture = result.architecture, names = {}, recipes = {}, ignore = {},
                 same = {}, metadata = result.metadata or {},
