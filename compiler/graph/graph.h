@@ -304,6 +304,9 @@ const char *shape_text(Graph *g, const Shape *s); /* "[tokens,8,64]" */
 Node *op_fill(Graph *g, double value); /* rank 0, uniform */
 Node *op_full(Graph *g, const Shape *s, double value);
 Node *op_broadcast(Node *x, const Shape *s); /* x repeated to the shape: x * op_full(s, 1) */
+/* Operand i, the same for all tokens where the op wants a row of each, repeated to the rows of the
+** operand beside it; NULL: it is none of these. */
+Node *op_as_rows(Op op, int nin, Node *const *in, int i);
 /* seed per_token generating training decoding sampling tokens targets position */
 Node *op_source(Graph *g, Op op);
 Node *op_scale(Node *x, double k); /* x * k */

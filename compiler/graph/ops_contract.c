@@ -189,7 +189,8 @@ void vjp_embed_weight(Node *n, Node **dy, Node **dx) { dx[0] = op_embed(dy[0], n
 void eval_embed_weight(const EvalStep *s) {
     int64_t V = s->n->shape.dim[0], D = s->n->shape.dim[1];
     for (int64_t t = 0; t < s->tokens; t++)
-        axpy(s->out[0] + id_at(s, 1, t, V) * D, 1, s->in[0] + t * D, D);
+        if (s->in[1][t] < (double)V)
+            axpy(s->out[0] + id_at(s, 1, t, V) * D, 1, s->in[0] + t * D, D);
 }
 
 /* == Cross entropy ======================================================== */

@@ -19,7 +19,7 @@
 **
 ** What may come on top, where keys are causal and rows of the queries' tokens:
 **   window w      query i sees keys i - w + 1 ... i
-**   by_distance   a table [H, n] per query: s(i, j) += its [h, i - j] where i - j < n
+**   by_distance   a table [H, n] per query, or one: s(i, j) += its [h, i - j] where i - j < n
 ** Always: with 'softcap' c scores are c tanh(s / c), before distances are added; with
 ** 'values' e the values are the first e channels of keys, which then are both operands; with
 ** 'bits' keys and values are rounded as caches keep them (ops_small.c), but averages are not.
@@ -148,6 +148,15 @@ static Node *whole_rows(const Node *n, Node *dv) {
     return op_concat(n->g, 2, (Node *[]){ dv, op_full(n->g, &rest, 0) }, 1);
 }
 
+/* From what attention_grad gives; of one table, a row of each position for the distance from 0. */
+static Node *table_gradient(const Node *n, Node *d) {
+    Heads h = heads_of(n);
+    if (!h.one_table) return d;
+    Node *in[] = { d, op_source(n->g, OP_position) };
+    Node *rows = op_build(n->g, OP_embed_weight, 2, in, (Attr){ .count = h.distances });
+    return op_transpose(rows, (int[]){ 1, 0 });
+}
+
 void vjp_attention(Node *n, Node **dy, Node **dx) {
     Node *d_o = dy[0] ? dy[0] : op_full(n->g, &n->shape, 0);
     Node *delta = dy[0] ? op_sum(op_mul(d_o, n), 1) : NULL;
@@ -157,7 +166,7 @@ void vjp_attention(Node *n, Node **dy, Node **dx) {
     dx[0] = op_build(n->g, OP_attention_grad, n->nin - OPERANDS + GRAD_OPERANDS, in, *n->attr);
     dx[1] = op_side(dx[0], 1);
     dx[2] = whole_rows(n, op_side(dx[0], 2));
-    if (n->nin > OPERANDS) dx[OPERANDS] = op_side(dx[0], 3);
+    if (n->nin > OPERANDS) dx[OPERANDS] = table_gradient(n, op_side(dx[0], 3));
 }
 
 /* With --precision bf16 both sides of each product are rounded. */
@@ -178,8 +187,16 @@ typedef struct Query {
 
 /* What stands for the j-th key that a query sees in a table by distances; -1: nothing does. */
 static int64_t distance_at(Heads h, Query x, int64_t j) {
-    int64_t distance = x.seen - 1 - j;
-    return distance < h.distances ? (x.row * h.H + x.head) * h.distances + distance : -1;
+    int64_t distance = x.seen - 1 - j, row = h.one_table ? 0 : x.row;
+    return distance < h.distances ? (row * h.H + x.head) * h.distances + distance : -1;
+}
+
+/* The same in the table's gradient.  One table has a row [H] for each distance: that of the
+** sequence's token which is so far from its first one. */
+static int64_t gradient_at(const EvalStep *s, Heads h, Query x, int64_t j) {
+    int64_t at = distance_at(h, x, j), time = s->input->time;
+    if (!h.one_table || at < 0) return at;
+    return (x.row / time * time + x.seen - 1 - j) * h.H + x.head;
 }
 
 /* Scores of a query, into p; 'slope', or NULL: what a cap leaves of their cotangents. */
@@ -266,7 +283,8 @@ static void attend_back(const EvalStep *s, Heads h, const Memory *m, Memory *dm,
         double pj = exp(p[j] - s->in[4][at]);
         double dp = pj * (score(s, d_o, m->v + key * h.row, h.e) - delta);
         double ds = factor(s, dp * slope[j]) * scale;
-        if (h.distances && distance_at(h, x, j) >= 0) s->out[3][distance_at(h, x, j)] += dp;
+        int64_t at_distance = h.distances ? gradient_at(s, h, x, j) : -1;
+        if (at_distance >= 0) s->out[3][at_distance] += dp;
         for (int64_t i = 0; i < h.e; i++)
             dm->v[key * h.e + i] += factor(s, pj) * factor(s, d_o[i]);
         for (int64_t i = 0; i < h.d; i++) {

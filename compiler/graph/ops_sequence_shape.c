@@ -33,19 +33,26 @@ static const char *check_options(const Node *n) {
     return NULL;
 }
 
+/* A table of each query's token, or one for all tokens. */
+static bool fits_rows(const Shape *table, const Shape *q) {
+    return table->lead == LEAD_NONE ? !q->list : table->list == q->list;
+}
+
 static const char *check_distances(Node *n) {
     const Node *table = distances_of(n);
     int at = operands_of(n);
     if (!table) return NULL;
     if (n->nin > at + 1) return graph_format(n->g, "takes at most %d operands", at + 1);
-    const char *error = operand_is(n, at, "by_distance", "[tokens,heads,distances]", LEAD_TOKENS,
-                                   F32, 2);
     const Shape *q = &n->in[0]->shape, *t = &table->shape;
-    if (error) return error;
+    if (t->type != F32 || t->rank != 2)
+        return graph_format(n->g,
+                            "by_distance must be [heads,distances] or [tokens,heads,distances], "
+                            "not %s",
+                            shape_text(n->g, t));
     if (t->dim[0] != q->dim[0])
         return graph_format(n->g, "q has %lld heads and by_distance %lld", (long long)q->dim[0],
                             (long long)t->dim[0]);
-    if (!n->attr->causal || n->attr->count || q->list != n->in[1]->shape.list || t->list != q->list)
+    if (!n->attr->causal || n->attr->count || q->list != n->in[1]->shape.list || !fits_rows(t, q))
         return "distances are those of causal keys of the queries' tokens, not of averages";
     return NULL;
 }
@@ -108,6 +115,6 @@ const char *shape_attention_grad(Node *n) {
     n->side[1] = n->in[1]->shape;
     n->side[2] = n->in[2]->shape;
     n->side[2].dim[1] = h.e;
-    if (distances_of(n)) n->side[3] = distances_of(n)->shape;
+    if (distances_of(n)) n->side[3] = h.one_table ? lse : distances_of(n)->shape;
     return NULL;
 }

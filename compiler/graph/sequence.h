@@ -6,9 +6,10 @@
 #include "op.h"
 
 /* d: of q and k, e: of v, whose rows have 'row' numbers of a head; distances: of a table by them,
-** 0: there is none. */
+** 0: there is none; one_table: all tokens have the same. */
 typedef struct Heads {
     int64_t H, G, d, e, row, distances;
+    bool one_table;
 } Heads;
 
 /* Operands before the table by distances, which may follow. */
@@ -26,9 +27,13 @@ static inline const Node *distances_of(const Node *n) {
 static inline Heads heads_of(const Node *n) {
     const Shape *q = &n->in[0]->shape, *v = &n->in[2]->shape;
     const Node *table = distances_of(n);
-    return (Heads){ q->dim[0], v->dim[0],
-                    q->dim[1], n->attr->values ? n->attr->values : v->dim[1],
-                    v->dim[1], table ? table->shape.dim[1] : 0 };
+    return (Heads){ q->dim[0],
+                    v->dim[0],
+                    q->dim[1],
+                    n->attr->values ? n->attr->values : v->dim[1],
+                    v->dim[1],
+                    table ? table->shape.dim[1] : 0,
+                    table && table->shape.lead == LEAD_NONE };
 }
 
 #endif

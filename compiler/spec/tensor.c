@@ -102,6 +102,20 @@ static _Noreturn void misfit(lua_State *L, Op op, int nin, Node **in, const char
     spec_fail(L, "%s: expected an operand that fits (%s), found %s", name, error, a);
 }
 
+/* The node of operands that were repeated for each token until they fit; NULL: they do not. */
+static Node *of_rows(Front *f, Op op, int nin, Node *const *in, Attr attr) {
+    Node **own = graph_alloc(f->g, ((size_t)nin + 1) * sizeof *own), *n = NULL;
+    memcpy(own, in, (size_t)nin * sizeof *own);
+    for (int i = 0; !n && i < nin; i++) {
+        const char *error;
+        Node *x = op_as_rows(op, nin, own, i);
+        if (!x) continue;
+        own[i] = x;
+        n = node_new(f->g, op, nin, own, attr, &error);
+    }
+    return n;
+}
+
 Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr) {
     Front *f = front(L);
     Graph *g = f->g;
@@ -109,6 +123,7 @@ Node *tensor_build(lua_State *L, Op op, int nin, Node **in, Attr attr) {
     int before = g->n;
     g->loc = spec_here(L);
     Node *n = node_new(g, op, nin, in, attr, &error);
+    if (!n) n = of_rows(f, op, nin, in, attr);
     if (!n) misfit(L, op, nin, in, error);
     if (g->n > before) f->built += sizeof *n + (size_t)nin * sizeof *in + 64;
     if (f->built > f->limit.graph)

@@ -25,9 +25,11 @@ typedef struct Attention {
     int64_t window; /* causal: a query sees so many keys, its own the last; 0: all */
     int64_t ring;   /* rows of caches that are rings, position p in row p modulo ring; 0: none is */
     float softcap;  /* scores s become softcap tanh(s / softcap); 0: they stay */
-    /* [rows][heads * distances]: added to scores of keys so many positions before; NULL: nothing */
+    /* [rows][heads * distances]: added to scores of keys so many positions before; NULL: nothing.
+    ** one_table: all rows have the same, rows are 0 floats apart */
     const float *by_distance;
     int64_t distances, lddistance;
+    int32_t one_table;
     int32_t bf16; /* both sides of every product are rounded to bfloat16 first */
     /* with it, and nothing that shapes or pools: q, k, v, o, dout and dq are rows of bfloat16s, two
     ** a float of their strides; dk and dv whole cache lines of them */
@@ -63,7 +65,9 @@ typedef struct Attention {
     const float *dout; /* [rows][heads * dv] */
     int64_t lddout;
     float *dq, *dk_, *dvalue; /* gradients of q, k, v, overwritten */
-    float *ddistance;         /* of by_distance */
+    /* of by_distance; of one table [rows][heads]: a sequence's row d has what its queries give for
+    ** distance d, 0 from 'distances' on */
+    float *ddistance;
     int64_t lddq, lddk, lddv, ldddistance;
 } Attention;
 /* Tasks are independent; results don't depend on who runs them. */

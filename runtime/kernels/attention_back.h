@@ -314,7 +314,7 @@ static void blocks(QueryBlock *x, int64_t h0, int64_t h1, int64_t t0, int64_t t1
                     begin = seen > k0 ? k0 + (seen - k0) / KEYS * KEYS : k0;
             if (end <= begin && !x->queries) continue;
             open_block(x, head, t);
-            if (SHAPED && x->queries && a->ddistance)
+            if (SHAPED && x->queries && a->ddistance && !a->one_table)
                 clear_rows(x->n, a->distances,
                            a->ddistance + (query_row(a, x->b) + t) * a->ldddistance
                                + head * a->distances,
@@ -354,6 +354,7 @@ static void own_keys(QueryBlock *x, int64_t k0, int64_t k1, int queries) {
     x->far = (k1 - k0) * (a->dk + a->dv) * 8 > FAR_BYTES;
     int64_t t0 = a->causal && !a->sees ? k0 / BLOCK * BLOCK : 0, t1 = queries_of(a, x->b);
     if (SHAPED && a->window) t1 = min64(t1, k1 - 1 + a->window);
+    if (SHAPED && queries && a->one_table) clear_table(a, x->b, x->group);
     blocks(x, x->group * shared, (x->group + 1) * shared, t0, t1, k0, k1);
     if (x->near.k) near_give(a, rows, x->near, far);
     if (in_pairs(a)) scale_rows(rows, a->dk, a->scale, far.dk, far.lddk);
@@ -364,7 +365,7 @@ static void own_keys(QueryBlock *x, int64_t k0, int64_t k1, int queries) {
 static int whole_groups(const Attention *a) {
     int64_t pairs = a->sequences * a->groups, workers = max64(a->workers, 1),
             most = (pairs + workers - 1) / workers;
-    return a->pool || most * workers * WHOLE_PRODUCTS <= pairs * SPLIT_PRODUCTS;
+    return a->pool || a->one_table || most * workers * WHOLE_PRODUCTS <= pairs * SPLIT_PRODUCTS;
 }
 
 static void grad_part(const Attention *a, int64_t task, float *scratch) {

@@ -69,4 +69,12 @@ static void near_give(const Attention *a, int64_t n, KeyRows near, KeyRows to) {
     give_rows(n, a->dv, near.dv, to.dv, to.lddv);
 }
 
+/* The gradient of one table by distances, of the group's heads, before all their queries add to it:
+** each pair of a sequence and a group is one task then. */
+INLINE void clear_table(const Attention *a, int64_t b, int64_t group) {
+    int64_t shared = a->heads / a->groups;
+    clear_rows(queries_of(a, b), shared,
+               a->ddistance + query_row(a, b) * a->ldddistance + group * shared, a->ldddistance);
+}
+
 #endif

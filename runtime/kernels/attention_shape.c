@@ -72,22 +72,56 @@ static void add_distances(const Shaped *x, float *s) {
             if (is_near(x, lane, j)) add_square(x, lane, j, s);
 }
 
-void k_shape_distances(const Shaped *x, const float *ds) {
+/* r[l]: of query lane + l, by distances from that of key j + LANES - 1 on. */
+INLINE void turn_square(const Shaped *x, int64_t lane, int64_t j, const float *ds, V *r) {
+    for (int e = 0; e < LANES; e++) {
+        int64_t key = j + LANES - 1 - e;
+        r[e] = key < x->n ? v_load(ds + key * PANEL + lane) : v_zero();
+    }
+    transpose(r);
+}
+
+/* Each query's row gets its own. */
+static void give_rows(const Shaped *x, const float *ds) {
     const Attention *a = x->a;
     for (int64_t lane = 0; lane < x->queries; lane += LANES)
         for (int64_t j = 0; j < x->n; j += LANES) {
             V r[LANES];
             if (!is_near(x, lane, j)) continue;
-            for (int e = 0; e < LANES; e++) {
-                int64_t key = j + LANES - 1 - e;
-                r[e] = key < x->n ? v_load(ds + key * PANEL + lane) : v_zero();
-            }
-            transpose(r);
+            turn_square(x, lane, j, ds, r);
             for (int l = 0; l < LANES && lane + l < x->queries; l++)
                 store_range(a->ddistance + row_of(x, lane + l) * a->ldddistance
                                 + x->head * a->distances,
                             a->distances, distance_of(x, lane + l, j + LANES - 1), r[l]);
         }
+}
+
+/* What all queries of the panel give for a distance is added to the sequence's row for it. */
+static void add_to_table(const Shaped *x, const float *ds) {
+    const Attention *a = x->a;
+    enum { MOST = KEYS + PANEL + 2 * LANES };
+    int64_t keys = (x->n + LANES - 1) / LANES * LANES, base = distance_of(x, 0, keys - 1),
+            end = min64(a->distances, distance_of(x, x->queries - 1, 0) + 1);
+    float sum[MOST];
+    for (int64_t i = 0; i < MOST; i++)
+        sum[i] = 0;
+    for (int64_t lane = 0; lane < x->queries; lane += LANES)
+        for (int64_t j = 0; j < x->n; j += LANES) {
+            V r[LANES];
+            if (!is_near(x, lane, j)) continue;
+            turn_square(x, lane, j, ds, r);
+            for (int l = 0; l < LANES && lane + l < x->queries; l++) {
+                float *at = sum + distance_of(x, lane + l, j + LANES - 1) - base;
+                v_store(at, v_load(at) + r[l]);
+            }
+        }
+    for (int64_t d = max64(0, base); d < end; d++)
+        a->ddistance[(x->row + d) * a->ldddistance + x->head] += sum[d - base];
+}
+
+void k_shape_distances(const Shaped *x, const float *ds) {
+    if (x->a->one_table) add_to_table(x, ds);
+    else give_rows(x, ds);
 }
 
 /* -inf where a lane's window begins after the key. */

@@ -24,8 +24,9 @@ void k_embed_bf16(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const in
 }
 
 void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy,
-                    const int32_t *ids, float *dw, int64_t lddw) {
+                    const int32_t *ids, int64_t rows, float *dw, int64_t lddw) {
     for (int64_t t = 0; t < n; t++) {
+        if (ids[t] >= rows) continue;
         const float *from = dy + t * lddy;
         float *to = dw + ids[t] * lddw;
         int64_t c = c0;

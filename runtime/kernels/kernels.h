@@ -215,9 +215,9 @@ void k_embed(int64_t n, int64_t d, const float *w, int64_t ldw, const int32_t *i
 /* The same of a table of bfloat16s; ldw counts those. */
 void k_embed_bf16(int64_t n, int64_t d, const uint16_t *w, int64_t ldw, const int32_t *ids,
                   float *y, int64_t ldy);
-/* dw[ids[t], c] += dy[t, c] for columns [c0,c1), tokens in order */
+/* dw[ids[t], c] += dy[t, c] for columns [c0,c1), tokens in order, but for ids from 'rows' on */
 void k_embed_weight(int64_t n, int64_t c0, int64_t c1, const float *dy, int64_t lddy,
-                    const int32_t *ids, float *dw, int64_t lddw);
+                    const int32_t *ids, int64_t rows, float *dw, int64_t lddw);
 
 /* lists.c */
 /* Some tokens of a call: one per row, in order. */

@@ -53,12 +53,18 @@ static bool puts_aside(const Frame *f) {
     return f->states && f->T <= ATTENTION_FEW && f->ctx->setup.workers > 1;
 }
 
+static void set_table(const Frame *f, const Action *s, Attention *a, const Ref *table) {
+    a->one_table = s->attention.one_table;
+    a->by_distance = k_resolve(f, table, 0, 0);
+    a->lddistance = a->one_table ? 0 : table->stride;
+}
+
 static Attention forward_of(const Frame *f, const Action *s, int attention_step) {
     Attention a = attention_of(f, s, 2, attention_step);
     const Ref *r = &k_refs[s->ref];
     a.o = k_resolve(f, &r[0], 0, 0), a.ldo = r[0].stride;
     a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
-    if (a.distances) a.by_distance = k_resolve(f, &r[5], 0, 0), a.lddistance = r[5].stride;
+    if (a.distances) set_table(f, s, &a, &r[5]);
     if (puts_aside(f)) {
         a.aside = f->local + f->aside, a.ldaside = f->local_floats;
         a.aside_floats = f->scratch - f->aside;
@@ -78,7 +84,7 @@ static Attention backward_of(const Frame *f, const Action *s) {
     a.delta = k_resolve(f, &r[0], 0, 0), a.lddelta = r[0].stride;
     a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
     a.dout = k_resolve(f, &r[2], 0, 0), a.lddout = r[2].stride;
-    if (a.distances) a.by_distance = k_resolve(f, &r[3], 0, 0), a.lddistance = r[3].stride;
+    if (a.distances) set_table(f, s, &a, &r[3]);
     return a;
 }
 
@@ -165,8 +171,8 @@ static void scatter_task(const Frame *f, const Action *s, int64_t task) {
     k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
                    least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
                    k_resolve(f, &r[1], 0, 0), r[1].stride,
-                   (const int32_t *)k_resolve(f, &r[2], 0, 0), k_resolve(f, &r[0], 0, 0),
-                   s->scatter.columns);
+                   (const int32_t *)k_resolve(f, &r[2], 0, 0), s->scatter.rows,
+                   k_resolve(f, &r[0], 0, 0), s->scatter.columns);
 }
 
 static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worker,

@@ -131,6 +131,7 @@ typedef struct AttentionAction {
     float softcap;
     int32_t shaped, share, rounded, narrow;
     int64_t window, distances;
+    int32_t one_table; /* by_distance is the same for all tokens */
 } AttentionAction;
 
 typedef struct ShiftAction {

@@ -33,16 +33,20 @@ static Node *attention_of_some(Graph *g, int which, bool causal, int who) {
 static const struct {
     int64_t window, values, distances;
     double softcap;
-} shapings[] = {
-    { 2, 0, 0, 0 }, { 0, 0, 0, 0.4 }, { 0, 0, 3, 0 }, { 0, 1, 0, 0 }, { 3, 1, 2, 0.7 }
-};
+    bool one_table; /* where rows are those of all tokens */
+} shapings[] = { { 2, 0, 0, 0, false }, { 0, 0, 0, 0.4, false }, { 0, 0, 3, 0, false },
+                 { 0, 1, 0, 0, false }, { 3, 1, 2, 0.7, false }, { 0, 0, 2, 0, true },
+                 { 2, 0, 9, 0, true },  { 0, 1, 1, 0.7, true } };
 
 static Node *shaped_attention(Graph *g, int which, int shaping, bool some) {
     int64_t H = heads[which].H, G = heads[which].G, d = heads[which].d, e = heads[which].e,
             values = shapings[shaping].values, distances = shapings[shaping].distances;
     Node *in[] = { example_operand(g, T(2, H, d)), example_operand(g, T(2, G, d)),
                    values ? NULL : example_operand(g, T(2, G, e)),
-                   distances ? example_operand(g, T(2, H, distances)) : NULL },
+                   !distances ? NULL
+                       : shapings[shaping].one_table && !some
+                       ? example_operand(g, U(2, H, distances))
+                       : example_operand(g, T(2, H, distances)) },
          *rows = some ? example_list(g, 0) : NULL;
     for (int i = 0; some && i < 4; i++)
         if (in[i]) in[i] = op_gather(in[i], rows);

@@ -10,6 +10,7 @@ typedef struct Shaping {
     int64_t window, distances;
     float softcap;
     int share;
+    int one_table;
 } Shaping;
 
 typedef struct ShapedProblem {
@@ -19,27 +20,30 @@ typedef struct ShapedProblem {
 
 /* One of them alone, several, all. */
 static const Shaping shapings[] = {
-    { 1, 0, 0, 0 },      { 7, 0, 0, 0 },    { 96, 0, 0, 0 },    { 100, 0, 0, 0 },
-    { 1000, 0, 0, 0 },   { 0, 0, 1.5f, 0 }, { 0, 1, 0, 0 },     { 0, 20, 0, 0 },
-    { 0, 500, 0, 0 },    { 0, 0, 0, 1 },    { 33, 40, 0, 0 },   { 33, 9, 0.7f, 0 },
-    { 130, 131, 30, 1 }, { 64, 0, 2, 1 },   { 0, 17, 1.0f, 1 },
+    { 1, 0, 0, 0, 0 },      { 7, 0, 0, 0, 0 },    { 96, 0, 0, 0, 0 },    { 100, 0, 0, 0, 0 },
+    { 1000, 0, 0, 0, 0 },   { 0, 0, 1.5f, 0, 0 }, { 0, 1, 0, 0, 0 },     { 0, 20, 0, 0, 0 },
+    { 0, 500, 0, 0, 0 },    { 0, 0, 0, 1, 0 },    { 33, 40, 0, 0, 0 },   { 33, 9, 0.7f, 0, 0 },
+    { 130, 131, 30, 1, 0 }, { 64, 0, 2, 1, 0 },   { 0, 17, 1.0f, 1, 0 }, { 0, 1, 0, 0, 1 },
+    { 0, 20, 0, 0, 1 },     { 33, 40, 0, 0, 1 },  { 0, 500, 0, 0, 1 },   { 130, 131, 30, 1, 1 },
 };
 enum { SHAPINGS = sizeof shapings / sizeof *shapings };
 
 static inline ShapedProblem shaped_new(Size s, Shaping x, uint64_t seed, Side side) {
     ShapedProblem r = { .p = problem_new(s, seed, side) };
     Draw d = { seed + 1000000 };
-    int64_t rows = s.sequences * s.time, columns = s.heads * x.distances;
+    int64_t rows = s.sequences * s.time, columns = s.heads * x.distances,
+            changes = x.one_table ? s.heads : columns;
     Attention *a = &r.p.a;
     a->shaped = 1, a->window = x.window, a->softcap = x.softcap, a->share = x.share;
     a->distances = x.distances;
     if (x.share) a->v = a->k, a->ldv = a->ldk;
     if (!x.distances) return r;
-    r.table = random_matrix(&d, rows, columns, side);
-    r.dtable = nan_matrix(rows, columns, side);
+    r.table = random_matrix(&d, x.one_table ? 1 : rows, columns, side);
+    r.dtable = nan_matrix(rows, changes, side);
     guard_readonly(r.table);
     a->by_distance = r.table.at, a->ddistance = r.dtable.at;
-    a->lddistance = a->ldddistance = columns + GAP;
+    a->one_table = x.one_table;
+    a->lddistance = x.one_table ? 0 : columns + GAP, a->ldddistance = changes + GAP;
     return r;
 }
 

@@ -201,7 +201,8 @@ static inline void add_gradients(const Problem *problem, int64_t b, int64_t t, i
     for (int64_t j = 0; j < n; j++) {
         double ds = p[j] * (dp[j] - delta);
         if (a->by_distance && t - j < a->distances)
-            d->by_distance[(row * a->heads + head) * a->distances + t - j] += ds;
+            d->by_distance[a->one_table ? (b * a->time + t - j) * a->heads + head
+                                        : (row * a->heads + head) * a->distances + t - j] += ds;
         ds = a->scale * factor_of(a, ds * (a->softcap > 0 ? slope_of(a, b, t, head, j) : 1));
         for (int e = 0; e < a->dv; e++)
             add_to_rows(a, b, j, g * a->dv + e, a->groups * a->dv,
@@ -241,8 +242,8 @@ static inline Distance backward_distance(const Problem *problem) {
     add_relative(&far, rows, a->groups * a->dk, d.k, a->dk_, a->lddk);
     add_relative(&far, rows, a->groups * a->dv, d.v, a->dvalue, a->lddv);
     if (a->by_distance)
-        add_relative(&far, rows, a->heads * a->distances, d.by_distance, a->ddistance,
-                     a->ldddistance);
+        add_relative(&far, rows, a->heads * (a->one_table ? 1 : a->distances), d.by_distance,
+                     a->ddistance, a->ldddistance);
     free(d.q), free(d.k), free(d.v), free(d.by_distance), free(p);
     return far;
 }

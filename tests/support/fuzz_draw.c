@@ -230,7 +230,8 @@ static int draw_shaping(Fuzz *f, int64_t H, int64_t d, Node **in, Attr *attr) {
     if (!attr->causal) return 3;
     if (!below(f, 2)) attr->window = 1 + below(f, 6);
     if (below(f, 3)) return 3;
-    in[3] = fuzz_heads(f, H, 1 + below(f, 6));
+    int64_t distances = 1 + below(f, 6);
+    in[3] = below(f, 2) ? fuzz_param(f, matrix(H, distances)) : fuzz_heads(f, H, distances);
     return 4;
 }
 

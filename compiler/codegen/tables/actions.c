@@ -152,6 +152,7 @@ static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const N
     at->share = n->attr->values > 0;
     at->rounded = n->attr->bits == 8 ? KEPT_Q8 : n->attr->bits ? KEPT_BF16 : KEPT_F32;
     at->distances = has_distances(n) ? n->in[n->nin - 1]->shape.dim[1] : 0;
+    at->one_table = has_distances(n) && n->in[n->nin - 1]->shape.lead == LEAD_NONE;
     at->narrow = n->attr->bf16;
     at->shaped = at->softcap > 0 || at->window || at->share || at->distances;
     t->bytes.constants.max_head = larger(t->bytes.constants.max_head, larger(at->dk, at->dv));

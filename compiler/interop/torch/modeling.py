@@ -90,6 +90,7 @@ def attend(q, k, v, scale, causal=True, window=0, softcap=0.0, chunk=0, by_dista
         scores = softcap * torch.tanh(scores / softcap)
     if by_distance is not None:
         n = by_distance.shape[-1]
+        by_distance = by_distance.expand(B, T, H, n)
         near = (distance >= 0) & (distance < n)
         index = distance.clamp(0, n - 1)[:, None].expand(B, H, T, T)
         bias = by_distance.transpose(1, 2).gather(-1, index)

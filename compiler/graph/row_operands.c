@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+** Operands of anchors that have a row for each token: what is the same for all tokens is taken for
+** one, too, repeated to the rows of the operand beside it.
+*/
+#include "op.h"
+
+/* Bit i: of operand i.  Weights, ids, lists and places are what they are; so is the operand of an
+** op that has no other one whose tokens it could share. */
+static const unsigned char row_operands[NOP] = {
+    [OP_attention] = 1 + 2 + 4 + 8,
+    [OP_recurrence] = 1 + 2 + 4 + 8 + 16,
+    [OP_conv] = 1,
+    [OP_pick] = 1,
+    [OP_place] = 1,
+    [OP_expert_linear] = 1,
+    [OP_cross_entropy] = 1,
+    [OP_gather] = 1,
+};
+
+/* The value of tokens that is nearest to operand i, a later one first; NULL: there is none. */
+static const Node *beside(int nin, Node *const *in, int i) {
+    for (int far = 1; far < nin; far++) {
+        const Node *after = i + far < nin ? in[i + far] : NULL,
+                   *before = i >= far ? in[i - far] : NULL;
+        if (after && after->shape.lead == LEAD_TOKENS) return after;
+        if (before && before->shape.lead == LEAD_TOKENS) return before;
+    }
+    return NULL;
+}
+
+Node *op_as_rows(Op op, int nin, Node *const *in, int i) {
+    Shape s = in[i]->shape;
+    const Node *like = beside(nin, in, i);
+    bool taken = i < 8 && (row_operands[op] >> i & 1);
+    if (!taken || !like || s.lead == LEAD_TOKENS || s.type != F32) return NULL;
+    s.lead = LEAD_TOKENS;
+    s.list = op == OP_gather ? 0 : like->shape.list;
+    return op_broadcast(in[i], &s);
+}
