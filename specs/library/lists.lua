@@ -163,6 +163,16 @@ local function answered(asked, x, compute)
   return core.list_of(out) and scatter(out, asked.fields.rows) or out
 end
 
+-- Of the tokens of x alone nothing is left to choose; what the user's own fields ask is.
+local function chosen_already(asked)
+  local fields = {}
+  for field, value in pairs(asked.fields) do
+    if not known[field] then fields[field] = value end
+  end
+  asked.seen.bypass = true
+  return { fields = fields, seen = asked.seen }
+end
+
 -- compute(x, routed, lead) for what a route asks: what a sublayer makes of x, one stream or more.
 -- 'lead': of which tokens, beside those of x, its result may have rows.
 function heeding(b, x, asked, compute)
@@ -172,7 +182,7 @@ function heeding(b, x, asked, compute)
   if outer and asked.fields.keys then
     error(b.route.name .. ": expected all tokens with keys, found body to work on some")
   end
-  if outer and list == outer then return compute(x) end
+  if outer and list == outer then return compute(x, view(chosen_already(asked))) end
   if not list then return compute(x, view(asked)) end
   if outer then return within(b, x, asked, outer, compute) end
   return on_rows(b, x, asked, compute) or answered(asked, x, compute)

@@ -121,6 +121,9 @@ function run_route(b, layer, index)
   b.route = route
   run(b, route, layer, index, site)
   b.route = nil
+  -- a body that failed where the user catches it left them
+  core.work_on(nil)
+  b.lead, b.list, b.asked, b.again = "tokens", nil, nil, nil
 end
 
 -- Losses that are made of all layers with a route.

@@ -58,6 +58,7 @@ static const Pair pairs[] = {
       "t.passing { name = 'attention', norm = raw }" MLP },
     { "t.scaled { name = 'it' }" MLP ", route = t.likes_with('it', { factor = 3 })",
       "t.under('likes', t.tripled) { name = 'it', norm = raw }" MLP },
+    { "t.scaled { name = 'it' }, route = t.among", "t.scaled { name = 'it' }, route = t.written" },
     { "t.lossy { name = 'it' }" MLP ", route = t.twice", "t.lossy { name = 'it' }" MLP },
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };

@@ -162,6 +162,18 @@ end }
 
 function masked.tripled(m, site, x, mask) return 3 * m:linear(site, "o", x, m.dim) end
 
+-- The rows of a list, of which body is told again, and a field of the user's own.
+masked.among = route { run = function(r, site, x, body)
+  local list = rows(step(number(r:linear(site, "router", x, 1))))
+  local part = gather(x, list)
+  return x + scatter(body(part, { rows = list, factor = 3 }) - part, list)
+end } {}
+
+masked.written = route { run = function(r, site, x, body)
+  local mask = reshape(step(number(r:linear(site, "router", x, 1))), { 1 })
+  return x + 3 * mask * (body(x) - x)
+end } {}
+
 -- Two forms, of one sublayer, that are the same: what it returns beside its output counts once.
 masked.twice = route {
   forms = true, sublayer = "it",
