@@ -87,4 +87,15 @@ if truncate -s $((1024 + 2 * 10000000000)) huge.bin 2>/dev/null; then
 else
     echo "tokens.sh: no holes in files here, 20 GB left out"
 fi
+
+# of another tokenizer: refused by each command that reads it
+"$strata" tokens one two -o chars.bin --spec signs.lua --weights w >/dev/null
+for command in 'train --data chars.bin --out x.st' 'eval --weights v.raw --data chars.bin' \
+    'probe --weights v.raw --data chars.bin'; do
+    [ -e v.raw ] || ./raw train --data one --steps 2 --out v.raw >/dev/null
+    # shellcheck disable=SC2086
+    ./raw $command >/dev/null 2>err && fail "expected tokens of another tokenizer to be refused"
+    grep -q 'chars.bin: expected tokens of the tokenizer that is used here, found those of another' \
+        err || fail "$(cat err)"
+done
 echo "tokens: texts, files and 20 GB agree"

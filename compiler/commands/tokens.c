@@ -8,6 +8,7 @@
 #include "data.h"
 #include "files.h"
 #include "tokenizer_file.h"
+#include "tokenizer_identity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,8 @@ static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, Error
     if (!status) status = check_output(o, &f, e);
     if (!status) status = data_tokens(&d, &f, t, vocab, false, e);
     data_files_free(&f);
-    TokenHeader h = { t->ids <= 65536 ? 2 : 4, data_count(&d) };
+    TokenHeader h = { .width = t->ids <= 65536 ? 2 : 4, .count = data_count(&d) };
+    tokenizer_fingerprint(t, h.maker);
     if (!status) status = data_enough(&d, o->words.option, 0, e);
     if (!status) status = write_tokens(o->output, &d, &h, e);
     if (!status) {

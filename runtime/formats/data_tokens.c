@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "documents.h"
+#include "tokenizer_identity.h"
 
 typedef struct TokenMaker {
     Data *d;
@@ -106,9 +107,26 @@ static int add_in_place(TokenMaker *x, const DataFile *file, int width, uint64_t
     return STATUS_OK;
 }
 
+/* An error if the file says that it is of another tokenizer; one that does not say is right. */
+static int check_maker(const TokenMaker *x, const DataFile *file, Error *e) {
+    static const unsigned char unknown[TOKEN_FILE_MAKER];
+    unsigned char own[TOKEN_FILE_MAKER];
+    if (!x->t->kind || !memcmp(file->tokens.maker, unknown, sizeof unknown)) return STATUS_OK;
+    tokenizer_fingerprint(x->t, own);
+    if (!memcmp(file->tokens.maker, own, sizeof own)) return STATUS_OK;
+    return error_set(e, STATUS_USER,
+                     "%s: expected tokens of the tokenizer that is used here, found those of "
+                     "another; make them again from the text (strata tokens)",
+                     file->path);
+}
+
 static int add_file(TokenMaker *x, const DataFile *file, Error *e) {
-    if (file->kind == DATA_TOKENS)
-        return add_in_place(x, file, file->tokens.width, TOKEN_FILE_HEADER, file->tokens.count, e);
+    if (file->kind == DATA_TOKENS) {
+        int status = check_maker(x, file, e);
+        return status
+            ? status
+            : add_in_place(x, file, file->tokens.width, TOKEN_FILE_HEADER, file->tokens.count, e);
+    }
     int64_t size = file->before.st_size;
     if (file->kind == DATA_TEXT && file->form == STREAM_PLAIN && x->t->kind->text_is_ids
         && size > TOKEN_STORE_MEMORY - x->d->tokens->store[0].count)

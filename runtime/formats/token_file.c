@@ -5,6 +5,7 @@
 #include <string.h>
 
 enum { NARROW = 20240520, NARROW_VERSION = 1, WIDE = 20240801, WIDE_VERSION = 7, TASKS = 20240522 };
+enum { MAKER = 16 }; /* the byte where it stands */
 
 static uint32_t word(const unsigned char *bytes, int i) {
     const unsigned char *p = bytes + 4 * i;
@@ -31,7 +32,7 @@ static int wrong(const char *path, const char *expected, unsigned long long numb
 int token_file_header(TokenHeader *h, const char *path, const unsigned char *bytes, size_t n,
                       uint64_t size, Error *e) {
     uint32_t magic = n < 4 ? 0 : word(bytes, 0);
-    *h = (TokenHeader){ magic == NARROW ? 2 : 4, 0 };
+    *h = (TokenHeader){ .width = magic == NARROW ? 2 : 4 };
     if (magic != NARROW && magic != WIDE)
         return wrong(path, "a token file's number, 20240520 or 20240801", magic,
                      magic == TASKS ? ", that of tasks for llm.c's evaluation" : "", e);
@@ -53,6 +54,7 @@ int token_file_header(TokenHeader *h, const char *path, const unsigned char *byt
                          path, (unsigned long long)count, h->width,
                          (unsigned long long)(size - TOKEN_FILE_HEADER));
     h->count = (int64_t)count;
+    memcpy(h->maker, bytes + MAKER, sizeof h->maker);
     return STATUS_OK;
 }
 
@@ -62,4 +64,5 @@ void token_file_print(const TokenHeader *h, unsigned char to[TOKEN_FILE_HEADER])
     put_word(to, 1, h->width == 2 ? NARROW_VERSION : WIDE_VERSION);
     put_word(to, 2, (uint32_t)h->count);
     put_word(to, 3, (uint32_t)((uint64_t)h->count >> 32));
+    memcpy(to + MAKER, h->maker, sizeof h->maker);
 }

@@ -21,6 +21,27 @@ void tokenizer_identify(Tokenizer *t, const char *path, const char *bytes, size_
     tokenizer_called(t, path, sha256);
 }
 
+void tokenizer_fingerprint(const Tokenizer *t, unsigned char to[32]) {
+    char sha256[65];
+    Sha256 h;
+    sha256_start(&h);
+    for (int32_t id = 0; id < t->ids; id++) {
+        Decoder fresh = { 0 };
+        const char *text;
+        int n = t->kind->decode(t, id, &fresh, &text);
+        const unsigned char length[4] = { (unsigned char)n, (unsigned char)(n >> 8),
+                                          (unsigned char)(n >> 16), (unsigned char)(n >> 24) };
+        sha256_add(&h, length, sizeof length);
+        if (n > 0) sha256_add(&h, text, (size_t)n);
+    }
+    sha256_text(&h, sha256);
+    for (int i = 0; i < 32; i++) {
+        static const char digits[] = "0123456789abcdef";
+        to[i] = (unsigned char)((strchr(digits, sha256[2 * i]) - digits) << 4
+                                | (strchr(digits, sha256[2 * i + 1]) - digits));
+    }
+}
+
 int tokenizer_metadata(const Tokenizer *t, Pair pair[2]) {
     if (!t->sha256[0]) return 0;
     pair[0] = (Pair){ "tokenizer", t->name };

@@ -16,6 +16,9 @@ void tokenizer_called(Tokenizer *t, const char *path, const char *sha256);
 /* How many of the pairs of metadata there are: 2, or 0 for a tokenizer that is of no file. */
 int tokenizer_metadata(const Tokenizer *t, Pair pair[2]);
 
+/* What its ids stand for, in 32 bytes: another for a tokenizer that has other texts. */
+void tokenizer_fingerprint(const Tokenizer *t, unsigned char to[32]);
+
 /* An error if a file's weights were trained with the file of another tokenizer than 't', which is
 ** {0} where it is of none.  Weights that say nothing are right. */
 int tokenizer_expect(const Safetensors *s, const Tokenizer *t, Error *e);

@@ -21,14 +21,14 @@ static void the_header_is_that_of_llm_c(void **state) {
                                             5,    0,    0,    0,    2, 0, 0, 0 };
     unsigned char head[TOKEN_FILE_HEADER] = { 0 };
     TokenHeader h;
-    token_file_print(&(TokenHeader){ 2, 3 }, head);
+    token_file_print(&(TokenHeader){ .width = 2, .count = 3 }, head);
     assert_memory_equal(head, narrow, sizeof narrow);
     for (size_t i = sizeof narrow; i < sizeof head; i++)
         assert_int_equal(head[i], 0);
     assert_int_equal(token_file_header(&h, "f", head, sizeof head, 1024 + 6, NULL), 0);
     assert_true(h.width == 2 && h.count == 3);
     int64_t many = (INT64_C(2) << 32) + 5;
-    token_file_print(&(TokenHeader){ 4, many }, head);
+    token_file_print(&(TokenHeader){ .width = 4, .count = many }, head);
     assert_memory_equal(head, wide, sizeof wide);
     assert_int_equal(token_file_header(&h, "f", head, sizeof head, 1024 + 4 * (uint64_t)many, NULL),
                      0);

@@ -53,7 +53,7 @@ void data_write_tokens(const char *path, int width, const uint32_t *ids, int64_t
     size_t n = TOKEN_FILE_HEADER + (size_t)count * (size_t)width;
     unsigned char *bytes = calloc(1, n);
     assert_non_null(bytes);
-    token_file_print(&(TokenHeader){ width, count }, bytes);
+    token_file_print(&(TokenHeader){ .width = width, .count = count }, bytes);
     for (int64_t i = 0; i < count; i++)
         for (int k = 0; k < width; k++)
             bytes[TOKEN_FILE_HEADER + i * width + k] = (unsigned char)(ids[i] >> 8 * k);
