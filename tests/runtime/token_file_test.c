@@ -146,7 +146,7 @@ static void large_files_take_no_memory(void **state) {
     Tokenizer none = { .ids = 50257 };
     Data d;
     Error e = { 0 };
-    token_file_print(&(TokenHeader){ 2, count }, head);
+    token_file_print(&(TokenHeader){ .width = 2, .count = count }, head);
     scratch_write(scratch_path(state, "sparse.bin", path), head, sizeof head);
     if (truncate(path, TOKEN_FILE_HEADER + 2 * count)) skip(); /* no holes here */
     int fd = open(path, O_WRONLY);

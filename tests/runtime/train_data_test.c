@@ -38,7 +38,7 @@ static void write_ids(const char *name, int width, int64_t count, uint32_t kinds
     unsigned char *bytes = calloc(1, n);
     uint32_t random = 7;
     assert_non_null(bytes);
-    token_file_print(&(TokenHeader){ width, count }, bytes);
+    token_file_print(&(TokenHeader){ .width = width, .count = count }, bytes);
     for (int64_t i = 0; i < count; i++, random = random * 1664525u + 1013904223u)
         bytes[TOKEN_FILE_HEADER + i * width] = (unsigned char)(4 + (random >> 20) % kinds);
     folder_write(&folder, name, bytes, n);
