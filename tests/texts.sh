@@ -81,8 +81,7 @@ ids() { "$strata" tokenizer encode n.tokenizer.json one "$@"; }
 # shellcheck disable=SC2086
 ./n generate $w -p '<s>one' --max-tokens 1 --bos yes >/dev/null 2>said
 [ "$(grep -c 'begins with the token that begins texts' said)" = 1 ] || fail "generate: $(cat said)"
-printf '{"context": "one", "continuation": " two"}\n{"context": "<s>one", "continuation": " two"}\n' \
-    >lines
+printf '{"context": "%s", "continuation": " two"}\n' one '<s>one' >lines
 # shellcheck disable=SC2086
 score() { ./n score $w lines --json "$@" | sed -n 's/.*"loglikelihood": \([^,]*\), "is.*/\1/p'; }
 score --bos yes >one

@@ -32,8 +32,10 @@ COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 500
 NAMES = sys.argv[4:]
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" \
          r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-CHATML = "{% for m in messages %}{{'<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>'}}{% endfor %}\n"
-OTHER = "{%- for m in messages %}\n\t<|user|>\u00e9 \U0001f600 {{ m['content'] | trim }}\r\n{%- endfor %}"
+CHATML = "{% for m in messages %}{{'<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>'}}" \
+         "{% endfor %}\n"
+OTHER = "{%- for m in messages %}\n\t<|user|>\u00e9 \U0001f600 {{ m['content'] | trim }}\r\n" \
+        "{%- endfor %}"
 
 
 def package(name, *parts):
@@ -307,7 +309,10 @@ def compare_text(folder, m, t, texts, ends):
     with torch.no_grad():
         hs = []
         for text in texts:
-            ids = torch.tensor([[i for i in t(text).input_ids if i != t.eos_token_id or i == t.bos_token_id]])
+            ids = t(text).input_ids
+            if getattr(t, "add_eos_token", False) and ids[-1] == t.eos_token_id:
+                ids = ids[:-1] # the text goes on
+            ids = torch.tensor([ids])
             hs.append((ids, m.model(ids).last_hidden_state[0, -1]))
         for e, (_, h) in zip(sorted(ends), hs):
             m.lm_head.weight.data[e] = 2 * h
@@ -360,8 +365,8 @@ def compare_export(folder, t, texts, ends):
         same(f"ids of the export, {text!r}", again(text).input_ids, t(text).input_ids)
     run(STRATA, "import", out, "-o", folder + "-r", "--overwrite")
     same("the tokenizer's file there and back",
-         json.loads(run(STRATA, "tokenizer", "info", "--json", f"{folder}-r.tokenizer.{kind(folder)}"))["ends"],
-         json.loads(run(STRATA, "tokenizer", "info", "--json", f"{folder}-s.tokenizer.{kind(folder)}"))["ends"])
+         *(json.loads(run(STRATA, "tokenizer", "info", "--json",
+                          f"{folder}-{which}.tokenizer.{kind(folder)}"))["ends"] for which in "rs"))
 
 
 def compare_gguf(folder, t, info):
