@@ -53,6 +53,37 @@ printf 'one\n/reset\none\n' | ./m chat $weights 2>/dev/null >found
 printf 'one<|im_end|>\n' | ./m chat $weights --max-tokens 3 >/dev/null 2>&1 ||
     fail "expected a special token in a message to be text"
 
+# A message of two lines, and one that begins with a slash; a command that is none is told.
+says() {        # says MESSAGE INPUT: the answer is that of the message
+    # shellcheck disable=SC2086
+    printf "$2" | ./m chat $weights --max-tokens 3 >found 2>said
+    # shellcheck disable=SC2086
+    ./m generate $weights --max-tokens 3 --prompt "$(turn "$1")
+" >wanted
+    [ "$(cat found)" = "$(cat wanted)" ] || fail "$1: expected $(cat wanted), found $(cat found)"
+}
+says 'one
+two' 'one\\\ntwo\n'
+says '/one' '//one\n'
+says '\' '\\' # the input ends: nothing goes on
+says 'one' '/etc/one is\none\n'
+grep -q '^note: expected /reset, /quit or /help, found /etc/one is: it was not said' said ||
+    fail "expected the command to be told, found $(cat said)"
+sed 's/"m"/"g"/; s/t.json/g.json/' m.lua >g.lua
+sed 's/im_start|>/start_of_turn>/g; s/im_end|>/end_of_turn>/g; s/<|start/<start/g; s/<|end/<end/g' \
+    t.json >g.json
+"$strata" build g.lua >/dev/null
+./g train --data text --steps 0 --threads 1 --out g.safetensors --quiet
+printf 'one\n' | ./g chat --weights g.safetensors --temperature 0 --max-tokens 3 --system 'be' \
+    >found 2>said || fail "gemma: $(cat said)"
+./g generate --weights g.safetensors --temperature 0 --max-tokens 3 --prompt '<start_of_turn>user
+be
+
+one<end_of_turn>
+<start_of_turn>model
+' >wanted
+[ "$(cat found)" = "$(cat wanted)" ] || fail "gemma: expected $(cat wanted), found $(cat found)"
+
 refused() {     # refused STATUS WORDS INPUT OPTION...
     wanted=$1 words=$2 input=$3
     shift 3
