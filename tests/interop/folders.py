@@ -120,7 +120,7 @@ def mistral(name):
 
 
 def added(text, **more):
-    return dict({"content": text, "lstrip": False, "rstrip": False, "normalized": False,
+    return dict({"__type": "AddedToken", "content": text, "lstrip": False, "rstrip": False, "normalized": False,
                  "single_word": False, "special": True}, **more)
 
 
@@ -148,7 +148,7 @@ CASES = {
                            "tokenizer_config": {"eos_token": "<|im_end|>"},
                            "jinja": CHATML}),
     "qwen-map": (qwen, {"config": {"eos_token_id": 151643}, "tokenizer_config": {},
-                        "special_tokens_map": {"eos_token": added("<|im_end|>"),
+                        "special_tokens_map": {"eos_token": {"content": "<|im_end|>"},
                                                "pad_token": "<|endoftext|>"}}),
     "llama3-base": (llama3, {"config": {"bos_token_id": 128000, "eos_token_id": 128001},
                              "tokenizer_config": {"bos_token": "<|begin_of_text|>",
@@ -187,8 +187,8 @@ CASES = {
         "vocab": 32002, "tokenizer_config": dict(
             SPM, add_bos_token=True, bos_token="<s>", eos_token="<|im_end|>", pad_token="<pad>",
             legacy=True, added_tokens_decoder={
-                "0": added("<unk>"), "1": added("<s>"), "2": added("</s>"),
-                "32000": added("<|im_end|>"), "32001": added("<pad>")})}),
+                str(i): {k: v for k, v in added(text).items() if k != "__type"} for i, text in
+                ((0, "<unk>"), (1, "<s>"), (2, "</s>"), (32000, "<|im_end|>"), (32001, "<pad>"))})}),
     "mistral-v1-added": (lambda: mistral("tokenizer.model.v1"), {
         "vocab": 32002, "tokenizer_config": dict(SPM, add_bos_token=True, legacy=True),
         "special_tokens_map": {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"},

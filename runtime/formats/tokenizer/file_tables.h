@@ -69,7 +69,8 @@ typedef struct TokenFile {
     int32_t *before, *after; /* around a text */
     int before_count, after_count;
     DecodeStart start;
-    bool prefix_once; /* SentencePiece: only what begins a text begins with a space */
+    bool prefix_once; /* SentencePiece: only what begins a text begins with a space; */
+    bool one_prefix;  /* what begins with one gets no other */
 } TokenFile;
 
 extern const TokenizerKind tokenizer_in_file;

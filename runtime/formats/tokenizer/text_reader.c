@@ -68,15 +68,17 @@ static int add(const TextReader *r, Tokenizer *t, const TextAdded *x, Error *e) 
 /* SentencePiece's own library takes none of these for text; transformers does. */
 static int add_controls(const TextReader *r, Tokenizer *t, Error *e) {
     TokenFile *f = t->tables;
+    const int user = f->one_prefix ? TOKEN_USER
+                                   : 0; /* the other classes leave those to the model */
     int status = STATUS_OK;
     for (int32_t id = 0; id < f->pieces.ids && !status; id++) {
         size_t n;
         char text[PREFIX_LONGEST + 1];
-        if (!(f->flags[id] & (TOKEN_SPECIAL | TOKEN_UNKNOWN))) continue;
+        if (!(f->flags[id] & (TOKEN_SPECIAL | TOKEN_UNKNOWN | user))) continue;
         const char *piece = vocabulary_text(&f->pieces, id, &n);
         if (n > PREFIX_LONGEST) continue;
         print_text(text, sizeof text, "%.*s", (int)n, piece);
-        const TextAdded x = { .id = id, .content = text, .special = true };
+        const TextAdded x = { .id = id, .content = text, .special = !(f->flags[id] & TOKEN_USER) };
         status = add(r, t, &x, e);
     }
     return status;
@@ -91,9 +93,12 @@ int text_reader_add(const TextReader *r, Tokenizer *t, Error *e) {
     if (status || f->format != FORMAT_PIECES) return status;
     f->prefix_once = !text_pieces_begin(&r->object);
     if (!f->score && text_pieces_as_they_are(&r->object)) {
+        for (int32_t id = 0; f->rank && id < r->pieces; id++)
+            f->rank[id] = (uint32_t)id; /* it merges in the order of ids, not of scores */
         const Charsmap plain = { .dummy_prefix = f->charsmap.dummy_prefix, .escape = true };
         charsmap_free(&f->charsmap);
         f->charsmap = plain;
+        f->one_prefix = true;
     }
     return add_controls(r, t, e);
 }

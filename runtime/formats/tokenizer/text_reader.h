@@ -12,6 +12,7 @@ typedef struct TextReader {
     TextObject object;
     TextAdded *added;
     int count;
+    int32_t pieces; /* of a model: those that are ranked */
 } TextReader;
 
 /* 'node' NULL: there is none.  What was opened, failed or not, is to be closed. */

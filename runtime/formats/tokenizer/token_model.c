@@ -281,6 +281,7 @@ static int read_all(ModelReader *r, const char *bytes, size_t length, Error *e) 
     if (status) return status;
     r->t->each_byte = true;
     r->t->end = r->t->kind->find(r->t, r->end.at, message_size(r->end));
+    r->text.pieces = r->count;
     status = text_reader_add(&r->text, r->t, e);
     return status ? status : text_facts_read(r->t, &r->text.object, e);
 }

@@ -42,7 +42,9 @@ static void add(Text *out, const Charsmap *x, const char *text, size_t length) {
 static void normalize_sentence(const TokenFile *f, Text *out, const char *text, size_t length,
                                bool first) {
     const Charsmap *x = &f->charsmap;
-    bool prefix = x->dummy_prefix && (first || !f->prefix_once);
+    bool begins = length
+        && (*text == ' ' || (length >= MARK_BYTES && !memcmp(text, MARK, MARK_BYTES)));
+    bool prefix = x->dummy_prefix && (first || !f->prefix_once) && !(f->one_prefix && begins);
     const char *end = text + length;
     bool space = x->squeeze;
     Normalized p;
