@@ -28,8 +28,10 @@ void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg);
 int32_t strata_processors(void);
 
 /* Parameters: the initial values of a seed; from and to safetensors files, atomically, with
-** the model's names, checked against its table.  0, or an exit status of the standalone
-** program with a line of text in 'message' (of 'size' bytes, may be NULL). */
+** the model's names, checked against its table; a file that says which values its spec's options
+** had (-D) is refused by a model that was built with others and computes something else.  0, or
+** an exit status of the standalone program with a line of text in 'message' (of 'size' bytes, may
+** be NULL). */
 void strata_weights_init(const strata_model *m, uint64_t seed, float *weights);
 int32_t strata_weights_read(const strata_model *m, const char *file, float *weights, char *message,
                             size_t size);
