@@ -122,7 +122,8 @@ static int change_plan(Matching *x, Error *e) {
 }
 
 void import_tell(const Import *i) {
-    if (json_member(&i->config, i->config.node, "auto_map"))
+    const JsonNode *code = json_member(&i->config, i->config.node, "auto_map");
+    if (code && code->type != JSON_NULL)
         show_line(stderr, "note: ", i->folder.path,
                   " has code of its own (auto_map), which is not run: what is imported is the "
                   "model_type of that name");

@@ -3,7 +3,7 @@
 local classes = builtin "classes"
 local class = {}
 
--- What null means where the class takes it: false, nothing, or (nil) that it is refused.
+-- What null means where the class takes it: { false }, nothing ({}), or false: it is refused.
 local function null_of(field)
   if field.type == "boolean" then return { false } end
   if field.nullable or not field.required and field.default == nil then return {} end
