@@ -32,7 +32,8 @@ RecurrenceShape recurrence_shape(const Node *n) {
 /* Products with the state, then those of a chunk's tokens among themselves. */
 double recurrence_flops(const Node *n) {
     RecurrenceShape r = recurrence_shape(n);
-    double delta = n->attr->delta, state = (double)(r.dk * r.dv), half = RECURRENCE_CHUNK / 2.0,
+    double delta = n->attr->delta, state = (double)(r.dk * r.dv),
+           half = r.dk * r.dv <= RECURRENCE_SMALL ? 0 : RECURRENCE_CHUNK / 2.0,
            keys = half * (double)r.dk, values = half * (double)r.dv;
     double forward = (2 + delta) * state + (1 + delta) * (keys + values);
     double again = (1 + delta) * state + delta * values;

@@ -16,7 +16,11 @@ typedef struct RecurrenceShape {
 } RecurrenceShape;
 
 RecurrenceShape recurrence_shape(const Node *n);
-/* Operations per token of the form by chunks, in which a token meets half a chunk on average. */
+/* Numbers of a head's state up to which tokens go one by one: runtime/kernels/recurrence_lanes.h
+** says when. */
+enum { RECURRENCE_SMALL = 32 };
+/* Operations per token: of the form by chunks, in which a token meets half a chunk on average, or,
+** where states are small, of the recurrence as it is defined. */
 double recurrence_flops(const Node *n);
 
 #endif

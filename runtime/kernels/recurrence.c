@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
 ** A recurrence over time, forward.  A task is one head of one sequence: chunks of 64 tokens one
-** after another, the state in between.  With u of every token of a chunk (recurrence_chunk.c)
+** after another, the state in between; heads of small states go by lanes (recurrence_lanes.h).
+** With u of every token of a chunk (recurrence_chunk.c)
 **   o = ql S + P u        S = e^G S + kr^T u
 */
-#include "recurrence.h"
+#include "recurrence_lanes.h"
 #include "transpose.h"
 
 static int64_t forward_floats(int64_t dk, int64_t dv) {
@@ -12,11 +13,14 @@ static int64_t forward_floats(int64_t dk, int64_t dv) {
 
 int64_t k_recurrence_scratch(int64_t dk, int64_t dv, int gradient) {
     int64_t floats = max64(forward_floats(dk, dv), k_steps_floats(dk, dv));
+    floats = max64(floats, k_lanes_floats(dk, dv));
     if (gradient) floats = max64(floats, k_recurrence_grad_floats(dk, dv));
     return (floats + 15) / 16 * 64;
 }
 
-int64_t k_recurrence_tasks(const Recurrence *a) { return a->sequences * a->heads; }
+int64_t k_recurrence_tasks(const Recurrence *a) {
+    return by_lanes(a) ? k_lanes_tasks(a) : a->sequences * a->heads;
+}
 
 /* o [CHUNK][dv] of a chunk whose ql are since its start. */
 static void outputs(const Recurrence *a, const Chunk *c, const float *S, float *o) {
@@ -69,6 +73,10 @@ static void chunks(const Recurrence *a, const HeadRows *h, float *state, float *
 }
 
 void k_recurrence(const Recurrence *a, int64_t task, float *scratch) {
+    if (by_lanes(a)) {
+        k_lanes(a, task, scratch);
+        return;
+    }
     int64_t b = task / a->heads, head = task % a->heads;
     HeadRows h = k_recurrence_head(a, b, head);
     float *state = a->states ? state_of(a, b, head) : 0;

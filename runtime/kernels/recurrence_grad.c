@@ -8,7 +8,7 @@
 ** Gradients of q, of k as what asks (in kl) and as what is stored (in kr) are found apart: each is
 ** a power of the decay times its vector, so that the gradient of G is q dq + k dk, less k dk.
 */
-#include "recurrence.h"
+#include "recurrence_lanes.h"
 #include "recurrence_back.h"
 
 /* == Room ================================================================= */
@@ -205,9 +205,15 @@ static void chunk_back(BackChunk *x, int64_t first, int add) {
     k_back_close(x, add);
 }
 
-int64_t k_recurrence_grad_tasks(const Recurrence *a) { return a->sequences * a->groups; }
+int64_t k_recurrence_grad_tasks(const Recurrence *a) {
+    return by_lanes(a) ? k_lanes_grad_tasks(a) : a->sequences * a->groups;
+}
 
 void k_recurrence_grad(const Recurrence *a, int64_t task, float *scratch) {
+    if (by_lanes(a)) {
+        k_lanes_grad(a, task, scratch);
+        return;
+    }
     int64_t b = task / a->groups, shared = a->heads / a->groups, first = task % a->groups * shared;
     BackChunk x = open_room(a, scratch);
     for (int64_t head = first; head < first + shared; head++) {

@@ -3,6 +3,7 @@
 ** backward over the operations that the form by chunks needs, and their share of the processor's
 ** multiply-add peak, which is measured first.
 **   recurrence_bench [SEQUENCES TIME HEADS SIZE LEAST-DECAY]
+**   recurrence_bench SEQUENCES TIME HEADS GROUPS KEY-SIZE VALUE-SIZE LEAST-DECAY DELTA
 */
 #include <math.h>
 #include <stdio.h>
@@ -50,51 +51,78 @@ static double seconds(void (*f)(const Recurrence *, float *), const Recurrence *
     return best;
 }
 
-static void print_speed(const Recurrence *a, float least, double top, float *scratch) {
-    double tokens = (double)(a->sequences * a->time) * a->heads, d = a->dk, half = 32 * d,
-           work = 2 * tokens * (3 * d * d + 4 * half), back = 2 * tokens * (8 * d * d + 11 * half),
-           f = seconds(forward, a, scratch), b = seconds(backward, a, scratch);
-    printf("B %-3lld T %-5lld H %-3d d %-4d decay %-5g forward %7.1f ns a head's token %6.1f "
-           "GFLOP/s %3.0f %%   backward %7.1f ns %6.1f GFLOP/s %3.0f %%\n",
-           (long long)a->sequences, (long long)a->time, a->heads, a->dk, (double)least,
-           1e9 * f / tokens, 1e-9 * work / f, 100e-9 * work / f / top, 1e9 * b / tokens,
-           1e-9 * back / b, 100e-9 * back / b / top);
+typedef struct Size {
+    int64_t sequences, time;
+    int heads, groups, dk, dv;
+    float least; /* decays are from it to 0 */
+    int delta;
+} Size;
+
+static void print_speed(const Recurrence *a, const Size *s, double top, float *scratch) {
+    double tokens = (double)(s->sequences * s->time) * s->heads, delta = s->delta,
+           state = s->dk * s->dv, keys = 32 * s->dk, values = 32 * s->dv;
+    double work = 2 * tokens * ((2 + delta) * state + (1 + delta) * (keys + values));
+    double back = 2 * tokens
+        * ((5 + 3 * delta) * state + (3 + 3 * delta) * keys + (2 + 3 * delta) * values);
+    double f = seconds(forward, a, scratch), b = seconds(backward, a, scratch);
+    printf(
+        "B %-3lld T %-5lld H %-4d %-4d dk %-3d dv %-3d decay %-5g forward %7.1f ns a head's token "
+        "%6.1f GFLOP/s %3.0f %%   backward %7.1f ns %6.1f GFLOP/s %3.0f %%\n",
+        (long long)s->sequences, (long long)s->time, s->heads, s->groups, s->dk, s->dv,
+        (double)s->least, 1e9 * f / tokens, 1e-9 * work / f, 100e-9 * work / f / top,
+        1e9 * b / tokens, 1e-9 * back / b, 100e-9 * back / b / top);
 }
 
-static void measure(int64_t sequences, int64_t time, int heads, int d, float least, double top) {
-    int64_t rows = sequences * time, c = (int64_t)heads * d,
-            part = heads * (((int64_t)d * d + 63) / 64);
-    float unit = 1 / sqrtf((float)d);
-    float *qkv = numbers(rows * 3 * c, -unit, unit), *o = numbers(rows * c, 0, 1),
-          *dout = numbers(rows * c, -1, 1), *g = numbers(rows * c, least, 0),
-          *beta = numbers(rows * heads, 0, 1), *grad = numbers(rows * 4 * c, 0, 1),
-          *dbeta = numbers(rows * heads, 0, 1), *room = numbers(rows * part, 0, 1),
-          *scratch = aligned_alloc(64, (size_t)k_recurrence_scratch(d, d, 1));
-    Recurrence a = { .sequences = sequences, .time = time, .heads = heads, .groups = heads };
-    a.dk = a.dv = d;
-    a.q = qkv, a.k = qkv + c, a.v = qkv + 2 * c, a.ldq = a.ldk = a.ldv = 3 * c;
-    a.decay = g, a.lddecay = c, a.beta = beta, a.ldbeta = heads, a.o = o, a.ldo = c;
-    a.dout = dout, a.lddout = c, a.room = room, a.ldroom = part;
-    a.dq = grad, a.dk_ = grad + c, a.dvalue = grad + 2 * c, a.ddecay = grad + 3 * c;
-    a.lddq = a.lddk = a.lddv = a.ldddecay = 4 * c, a.dbeta = dbeta, a.lddbeta = heads;
-    print_speed(&a, least, top, scratch);
-    float *all[] = { qkv, o, dout, g, beta, grad, dbeta, room, scratch };
+static void measure(Size s, double top) {
+    int64_t rows = s.sequences * s.time, keys = s.groups * s.dk, values = s.heads * s.dv,
+            decays = s.heads * s.dk, part = s.heads * (((int64_t)s.dk * s.dv + 63) / 64);
+    float unit = 1 / sqrtf((float)s.dk);
+    float *qk = numbers(rows * 2 * keys, -unit, unit), *v = numbers(rows * values, -1, 1),
+          *o = numbers(rows * values, 0, 1), *dout = numbers(rows * values, -1, 1),
+          *g = numbers(rows * decays, s.least, 0), *beta = numbers(rows * s.heads, 0, 1),
+          *dqk = numbers(rows * 2 * keys, 0, 1), *dv = numbers(rows * values, 0, 1),
+          *dg = numbers(rows * decays, 0, 1), *dbeta = numbers(rows * s.heads, 0, 1),
+          *room = numbers(rows * part, 0, 1),
+          *scratch = aligned_alloc(64, (size_t)k_recurrence_scratch(s.dk, s.dv, 1));
+    Recurrence a = { .sequences = s.sequences, .time = s.time, .heads = s.heads };
+    a.groups = s.groups, a.dk = s.dk, a.dv = s.dv;
+    a.q = qk, a.k = qk + keys, a.ldq = a.ldk = 2 * keys, a.v = v, a.ldv = values;
+    a.decay = g, a.lddecay = decays, a.o = o, a.ldo = values;
+    if (s.delta) a.beta = beta, a.ldbeta = s.heads, a.dbeta = dbeta, a.lddbeta = s.heads;
+    a.dout = dout, a.lddout = values, a.room = room, a.ldroom = part;
+    a.dq = dqk, a.dk_ = dqk + keys, a.lddq = a.lddk = 2 * keys;
+    a.dvalue = dv, a.lddv = values, a.ddecay = dg, a.ldddecay = decays;
+    print_speed(&a, &s, top, scratch);
+    float *all[] = { qk, v, o, dout, g, beta, dqk, dv, dg, dbeta, room, scratch };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
+
+/* The last two: the sizes of a minGRU of 512 channels, and of a Mamba with 1024. */
+static const Size sizes[] = {
+    { 1, 2048, 4, 4, 128, 128, -1, 1 },  { 1, 2048, 4, 4, 128, 128, -20, 1 },
+    { 1, 2048, 4, 4, 64, 64, -1, 1 },    { 1, 2048, 4, 4, 32, 32, -1, 1 },
+    { 1, 16384, 1, 1, 128, 128, -1, 1 }, { 2, 256, 512, 512, 1, 1, -1, 0 },
+    { 1, 256, 1024, 1, 16, 1, -1, 0 },
+};
 
 int main(int argc, char **argv) {
     double top = peak_rate(now);
     printf("peak %.0f GFLOP/s\n", top);
     if (argc == 6) {
-        measure(atoll(argv[1]), atoll(argv[2]), atoi(argv[3]), atoi(argv[4]), (float)atof(argv[5]),
+        int heads = atoi(argv[3]), d = atoi(argv[4]);
+        measure(
+            (Size){ atoll(argv[1]), atoll(argv[2]), heads, heads, d, d, (float)atof(argv[5]), 1 },
+            top);
+        return 0;
+    }
+    if (argc == 9) {
+        measure((Size){ atoll(argv[1]), atoll(argv[2]), atoi(argv[3]), atoi(argv[4]), atoi(argv[5]),
+                        atoi(argv[6]), (float)atof(argv[7]), atoi(argv[8]) },
                 top);
         return 0;
     }
-    measure(1, 2048, 4, 128, -1, top);
-    measure(1, 2048, 4, 128, -20, top);
-    measure(1, 2048, 4, 64, -1, top);
-    measure(1, 2048, 4, 32, -1, top);
-    measure(1, 16384, 1, 128, -1, top);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        measure(sizes[i], top);
     return 0;
 }

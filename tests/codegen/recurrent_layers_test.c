@@ -39,6 +39,10 @@ static const Layer layers[] = {
     { "linear_attention { heads = 2, decay = 'channel', rank = 3, gate = true }",
       "route = mod { capacity = 0.5 },", "standard {}" },
     { "require 'shared.cell' {}", "", "attnres { blocks = 2 }" },
+    { "require 'shared.mingru' { inner = 37 }", "", "attnres { blocks = 2 }" },
+    { "require 'shared.mingru' {}", "route = mod { capacity = 0.5 },", "standard {}" },
+    { "require 'shared.mamba' { inner = 21, state = 3, rank = 2 }", "", "haares { blocks = 2 }" },
+    { "require 'shared.mamba' {}", "", "standard {}" },
     { "relative_attention { heads = 2, kv_heads = 1, head_dim = 9, window = 7, extent = 7 "
       "}",
       "", "hyper { streams = 2, mix = false }" },
@@ -137,6 +141,8 @@ static void threads_change_no_bit(void **state) {
 /* What specs of the test's folder require. */
 static const char *const module[][2] = {
     { "specs/hybrids/shared/cell.lua", "shared/cell.lua" },
+    { "specs/hybrids/shared/mingru.lua", "shared/mingru.lua" },
+    { "specs/hybrids/shared/mamba.lua", "shared/mamba.lua" },
 };
 enum { MODULES = sizeof module / sizeof *module };
 

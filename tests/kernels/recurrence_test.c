@@ -23,6 +23,18 @@ static const RecurrenceSize sizes[] = {
     { 1, 140, 2, 2, 40, 8, BY_CHANNEL, 0, -20 },
     { 2, 70, 2, 2, 16, 24, BY_HEAD, 0, -200 },
     { 1, 100, 1, 1, 48, 16, BY_CHANNEL, 1, -300 },
+    /* heads of few numbers, of which some are side by side, and some share queries */
+    { 2, 33, 67, 67, 1, 1, BY_HEAD, 0, -1 },
+    { 1, 50, 130, 130, 1, 1, BY_CHANNEL, 1, -0.5f },
+    { 2, 40, 37, 1, 16, 1, BY_CHANNEL, 0, -1 },
+    { 1, 35, 200, 2, 16, 1, BY_CHANNEL, 1, -2 },
+    { 2, 31, 21, 7, 3, 2, BY_CHANNEL, 1, -1 },
+    { 1, 66, 18, 6, 2, 2, BY_HEAD, 1, -20 },
+    { 1, 70, 5, 5, 32, 1, BY_CHANNEL, 0, -1 },
+    { 1, 70, 40, 2, 1, 32, NONE, 1, 0 },
+    { 1, 47, 19, 19, 5, 6, BY_HEAD, 1, -300 },
+    { 3, 20, 3, 3, 17, 1, NONE, 0, 0 },
+    { 1, 90, 34, 2, 4, 4, BY_CHANNEL, 1, -0.1f },
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 

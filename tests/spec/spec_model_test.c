@@ -209,7 +209,7 @@ static void test_specs(void **state) {
     assert_true(check_specs_of(state, "specs/papers/haares") >= 25);
     assert_true(check_specs_of(state, "specs/papers/routes") >= 30);
     assert_int_equal(check_specs_of(state, "specs/kimi"), 4);
-    assert_int_equal(check_specs_of(state, "specs/hybrids"), 3);
+    assert_int_equal(check_specs_of(state, "specs/hybrids"), 5);
     assert_int_equal(check_specs_of(state, "specs/inkling"), 1);
 }
 
