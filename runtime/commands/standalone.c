@@ -131,6 +131,14 @@ DataWords program_words(const Program *p, OptionId id) {
                         option(p, OPTION_FIELD)->text };
 }
 
+static void tell_twice(const Data *d) {
+    char words[TWICE_WORDS];
+    Text t = { 0 };
+    text_add(&t, "note: %s\n", program_data_twice(words, d));
+    if (*words && t.at) (void)!write(STDERR_FILENO, t.at, t.length);
+    text_free(&t);
+}
+
 int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data *d, Error *e) {
     const DataWords words = program_words(p, OPTION_DATA);
     DataFiles f;
@@ -139,6 +147,7 @@ int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data 
     status = data_files_unweighted(&f, e);
     if (!status) status = data_tokens(d, &f, tokenizer, p->m->vocab, apart, e);
     if (!status) status = data_enough(d, "--data", 1, e);
+    if (!status) tell_twice(d);
     data_files_free(&f);
     return status;
 }

@@ -63,6 +63,8 @@ static int add_piece(TokenMaker *x, const char *path, const DocumentPiece *p, Er
     x->ids.count = 0;
     x->ids.first = 0;
     x->ids.template = p->begins;
+    if (p->begins && tokenizer_begins_texts(x->t))
+        x->d->twice += tokenizer_spells_begin(x->t, p->text, p->length);
     status = token_ids_encode(&x->ids, x->t, path, p->text, p->length, e);
     if (first) x->first = (int64_t)x->ids.first;
     x->source->bytes += (int64_t)p->length;

@@ -2,6 +2,7 @@
 ** What a run says before its first step: on standard output in some lines, in the log's first one,
 ** in event files as a text.
 */
+#include "program_tokenizer.h"
 #include "train.h"
 
 #include <string.h>
@@ -51,6 +52,10 @@ static void announce_unknown(Run *r) {
     char words[UNKNOWN_WORDS];
     const Data *d[] = { &r->text, &r->val };
     const char *name[] = { "the text", "--val" };
+    char twice[TWICE_WORDS];
+    for (int i = 0; i < 2; i++)
+        if (d[i]->owner && *program_data_twice(twice, d[i]))
+            progress_note(&r->progress, "  %s: %s", name[i], twice);
     for (int i = 0; i < 2; i++)
         if (d[i]->unknown && d[i]->owner)
             progress_note(

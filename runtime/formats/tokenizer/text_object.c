@@ -24,8 +24,9 @@ int text_object_wrong(const TextObject *x, const JsonNode *n, const char *expect
     if (!strncmp(at, TEXT_MEMBER ".", sizeof TEXT_MEMBER)) at += sizeof TEXT_MEMBER;
     size_t file = strcspn(at, ".");
     if (!x->folder)
-        return error_set(e, STATUS_USER, "%s:%s.%s: expected %s, found %s%.100s%s", x->what,
-                         TEXT_MEMBER, at, expected, quote, found, quote);
+        return error_set(e, STATUS_USER, "%s:" TEXT_MEMBER "%s%s: expected %s, found %s%.100s%s",
+                         x->what, n == x->object ? "" : ".", n == x->object ? "" : at, expected,
+                         quote, found, quote);
     return error_set(e, STATUS_USER, "%s/%.*s.json:%s: expected %s, found %s%.100s%s", x->what,
                      (int)file, at, at + file + (at[file] == '.'), expected, quote, found, quote);
 }
