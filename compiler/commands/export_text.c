@@ -17,7 +17,7 @@
 int export_text_open(ExportText *x, const char *file, Error *e) {
     *x = (ExportText){ .file = file };
     if (!file) return STATUS_OK;
-    int status = folder_read(file, TOKENIZER_LONGEST, &x->bytes, &x->length, e);
+    int status = folder_bytes(file, TOKENIZER_LONGEST, &x->bytes, &x->length, e);
     if (!status) status = text_object_parse(&x->object, file, x->bytes, x->length, e);
     /* what programs cannot read is copied: nothing is known of it */
     Error unread = { 0 };

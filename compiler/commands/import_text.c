@@ -16,7 +16,7 @@
 static int read_file(const Import *i, Text *t, Error *e) {
     char *bytes = NULL;
     size_t n;
-    int status = folder_read(i->tokenizer_from, TOKENIZER_LONGEST, &bytes, &n, e);
+    int status = folder_bytes(i->tokenizer_from, TOKENIZER_LONGEST, &bytes, &n, e);
     if (status) return status;
     text_bytes(t, bytes, n);
     free(bytes);

@@ -64,7 +64,7 @@ int folder_file(const CheckpointFolder *c, const char *name, char **path, bool *
     return status;
 }
 
-int folder_read(const char *path, size_t most, char **text, size_t *n, Error *e) {
+int folder_bytes(const char *path, size_t most, char **text, size_t *n, Error *e) {
     Input in;
     int status = input_open(&in, path, e);
     if (status) return status;
@@ -87,7 +87,7 @@ int folder_json(const CheckpointFolder *c, const char *name, size_t bytes, uint3
     size_t n;
     int status = folder_file(c, name, &path, there, e);
     if (status || !*there) return status;
-    status = folder_read(path, bytes, &text, &n, e);
+    status = folder_bytes(path, bytes, &text, &n, e);
     if (!status) {
         status = json_parse(j, path, text, n, values, e);
         free(text);

@@ -41,7 +41,7 @@ StoredTensor *folder_find(const CheckpointFolder *c, const char *name); /* NULL:
 ** whether there is such a file; if not, *path is NULL and nothing is wrong. */
 int folder_file(const CheckpointFolder *c, const char *name, char **path, bool *there, Error *e);
 /* A file's bytes, at most 'most', with room for one more behind them, to be freed. */
-int folder_read(const char *path, size_t most, char **text, size_t *n, Error *e);
+int folder_bytes(const char *path, size_t most, char **text, size_t *n, Error *e);
 /* Parses a JSON file of the folder, at most 'bytes' and 'values' large; *there as above. */
 int folder_json(const CheckpointFolder *c, const char *name, size_t bytes, uint32_t values, Json *j,
                 bool *there, Error *e);

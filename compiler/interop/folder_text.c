@@ -48,7 +48,7 @@ static int add_template(const CheckpointFolder *c, Text *t, bool *first, Error *
     bool there;
     int status = folder_file(c, name, &path, &there, e);
     if (status || !there) return status;
-    status = folder_read(path, TEXT_TEMPLATE, &text, &n, e);
+    status = folder_bytes(path, TEXT_TEMPLATE, &text, &n, e);
     if (!status) {
         text[n] = 0;
         status = check_template(path, text, n, e);
