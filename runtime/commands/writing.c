@@ -57,13 +57,20 @@ void writing_tell(const TokenWriter *x, Text *t) {
     if (some) text_add(t, ", as the checkpoint recommends; options say otherwise\n");
 }
 
+/* Special tokens have none: text never ends before them. */
+static bool has_text(const Tokenizer *t, int32_t id) {
+    Decoder d = { .begun = true };
+    const char *text = "";
+    return t->kind->decode(t, id, &d, &text) > 0;
+}
+
 /* Texts of --stop that are special tokens, by their ids. */
 static int find_stops(TokenWriter *x, Error *e) {
     x->token = calloc(x->stops.stops + 1, sizeof *x->token);
     if (!x->token) return error_memory(e, "--stop", x->stops.stops * sizeof *x->token);
     for (size_t i = 0; i < x->stops.stops; i++) {
         int32_t id = tokenizer_find(x->tokenizer, x->stops.stop[i]);
-        if (id >= 0) x->token[x->tokens++] = id;
+        if (id >= 0 && !has_text(x->tokenizer, id)) x->token[x->tokens++] = id;
     }
     return STATUS_OK;
 }
