@@ -82,7 +82,7 @@ static void add_facts(Text *out, const TokenizerFacts *f) {
                                                : ", not in front of texts (--bos yes)");
     text_add(out, "\nend       ");
     add_tokens(out, f, x->end, x->ends, false);
-    text_add(out, "%s%s", x->ends ? "" : "none", x->ends && !x->said ? ", by its name" : "");
+    text_add(out, x->ends ? "" : "none");
     if (x->pad >= 0) text_add(out, "\npad       "), text_words_token(out, &f->t, x->pad, false);
     if (x->sampled) text_add(out, "\nsampling  "), text_words_sampling(out, x);
     if (x->template)
