@@ -47,11 +47,6 @@ static int print_help(const Options *o, Error *e) {
     return console_text(&t, e);
 }
 
-bool is_spec(const char *word) {
-    size_t n = strlen(word);
-    return n > 4 && word[0] != '-' && !strcmp(word + n - 4, ".lua");
-}
-
 /* Does the command read specs, and are there some among its words? */
 static bool names_specs(const Options *o) {
     if (!option_is_in(&o->table->option[STRATA_OPTION_DEFINE], o->command)) return false;

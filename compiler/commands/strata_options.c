@@ -2,7 +2,10 @@
 ** The table of strata_options.def, and what --help of strata ends with. */
 #include "strata_options.h"
 
+#include <string.h>
+
 #include "codegen.h"
+#include "command.h"
 #include "spec.h"
 
 enum {
@@ -71,3 +74,8 @@ const OptionTable strata_options = {
 _Static_assert((int)STRATA_COMMANDS <= (int)COMMANDS_MOST
                    && (int)STRATA_OPTIONS <= (int)OPTIONS_MOST,
                "options_parse has room");
+
+bool is_spec(const char *word) {
+    size_t n = strlen(word);
+    return n > 4 && word[0] != '-' && !strcmp(word + n - 4, ".lua");
+}

@@ -26,7 +26,10 @@ const char *const fuzz_words[] = { "\x88\xd8\x34\x01",
                                    NULL };
 
 size_t fuzz_seed(size_t k, unsigned char *to) {
-    static const TokenHeader head[] = { { 2, 5 }, { 4, 3 }, { 2, 1 }, { 4, 400 } };
+    static const TokenHeader head[] = { { .width = 2, .count = 5 },
+                                        { .width = 4, .count = 3 },
+                                        { .width = 2, .count = 1 },
+                                        { .width = 4, .count = 400 } };
     if (k >= sizeof head / sizeof *head) return 0;
     token_file_print(&head[k], to);
     size_t n = (size_t)head[k].count * (size_t)head[k].width;
