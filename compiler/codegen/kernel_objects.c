@@ -69,7 +69,7 @@ static void name_symbol(char *data, size_t size, const char *name) {
 static bool is_text(const KernelObjects *k) { return k->o->emit == EMIT_ROWS; }
 
 static const KernelStore *store_of(const KernelObjects *k) {
-    return is_text(k) ? NULL : k->o->store;
+    return is_text(k) || k->o->passes.check ? NULL : k->o->store;
 }
 
 static void finish(KernelObjects *k, KernelModule *w) {

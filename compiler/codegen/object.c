@@ -135,11 +135,9 @@ void codegen_plan_free(Planned *p) {
     codegen_free(&p->code);
 }
 
-/* The library's object is of one system; what is instrumented or tested is so in the library,
-** too. */
+/* The library's object is of one system; what is watched is so in the library, too. */
 static bool links_library(const CodegenOptions *o) {
-    return o->link && !o->triple && !o->watch && !o->passes.check && o->emit != EMIT_IR
-        && o->emit != EMIT_ASM;
+    return o->link && !o->triple && !o->watch && o->emit != EMIT_IR && o->emit != EMIT_ASM;
 }
 
 static int finish(Module *m, KernelObjects *objects, CompiledModel *out, StepNote *step, Error *e) {

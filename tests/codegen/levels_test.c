@@ -45,7 +45,7 @@ static const char *compiled_for(void **state, const char *cpu, bool bf16, Compil
     ModelInfo info = spec_info(m);
     Error error;
     CodegenOptions o = {
-        .cpu = cpu, .level = 1, .emit = EMIT_OBJ, .prefix = "m", .passes.bf16 = bf16
+        .cpu = cpu, .level = 1, .emit = EMIT_OBJ, .link = true, .prefix = "m", .passes.bf16 = bf16
     };
     if (codegen_compile(m->graph, &info, &o, code, &error)) fail_msg("%s", error.text);
     spec_free(m);

@@ -50,6 +50,7 @@ static V fence_function(Emit *e) {
     LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);
     fn = LLVMAddFunction(e->mod, "k_fence", LLVMFunctionType(e->i1, args, 7, 0));
     LLVMSetFunctionCallConv(fn, PRESERVE_ALL);
+    LLVMSetLinkage(fn, LLVMInternalLinkage); /* each object has its own */
     attribute_add(fn, "noinline");
     LLVMSetCurrentDebugLocation2(e->b, NULL);
     define_fence(e, fn);
