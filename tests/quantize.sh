@@ -95,15 +95,15 @@ grep -q "bare: expected a checkpoint, found weights without the optimizer's stat
 cp m.safetensors kept
 for words in 'weights strip bare' 'quantize bare --spec m.lua'; do
     ! "$strata" $words -o m.safetensors >out 2>err || fail "$words: replaces"
-    [ "$(cat err)" = "error: m.safetensors holds step 3 of a run: expected another -o, or \
---overwrite" ] || fail "$words: another error"
+    [ "$(cat err)" = "error: m.safetensors: expected no file; found weights, step 3 of a run: \
+another name, or --overwrite" ] || fail "$words: another error"
     cmp m.safetensors kept || fail "$words: the file is another"
     cp kept copy
     "$strata" $words -o copy --overwrite >out || fail "$words: --overwrite"
     ! cmp -s copy kept || fail "$words: nothing is written"
 done
-"$strata" weights strip kept -o kept --overwrite >out
-cmp kept bare || fail "strip: of itself"
+! "$strata" weights strip copy -o copy --overwrite 2>err || fail "strip: of itself"
+grep -q 'copy: expected a file to write, found one that is read (copy)' err || fail "strip: itself"
 
 for type in q8 q4; do
     [ $type = q8 ] && other=q4 || other=q8

@@ -3,6 +3,7 @@
 #include "allowance.h"
 
 #include "command.h"
+#include "files.h"
 #include "process.h"
 #include "remove.h"
 
@@ -80,7 +81,7 @@ void allowance_go_on(Allowance *a, const char *spec, double used) {
 /* == Folders ============================================================== */
 
 void allowance_keep(Allowance *a, const char *folder) {
-    for (int i = 0; i < FOLDERS_AT_ONCE; i++)
+    for (int i = 0; i < FOLDERS_AT_ONCE && strlen(folder) < PATH_MAX; i++)
         if (!*a->notes->folder[i]) {
             print_text(a->notes->folder[i], sizeof a->notes->folder[i], "%s", folder);
             return;
@@ -89,6 +90,10 @@ void allowance_keep(Allowance *a, const char *folder) {
 
 void allowance_drop(Allowance *a, const char *folder) {
     remove_folder(folder);
+    allowance_forget(a, folder);
+}
+
+void allowance_forget(Allowance *a, const char *folder) {
     for (int i = 0; i < FOLDERS_AT_ONCE; i++)
         if (!strcmp(a->notes->folder[i], folder)) *a->notes->folder[i] = 0;
 }
@@ -245,6 +250,7 @@ static void touch_stack(void) {
 /* A process that starts; what 'used' its parent's seconds counts as its own. */
 static void begin(Allowance *a, const sigset_t *mask, int words, double used) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    output_guard();
     process_release(mask);
     int console = a->inner ? -1 : dup(STDERR_FILENO);
     FILE *f = console >= 0 ? fdopen(console, "w") : NULL;

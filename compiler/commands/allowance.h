@@ -23,9 +23,9 @@ typedef struct SharedNotes {
     char spec[1024]; /* that is being compiled */
     StepNote step;
     DoingNote doing;
-    char folder[FOLDERS_AT_ONCE][256]; /* of temporary files; "": none */
-    char program[PATH_MAX];            /* that strata run is to start */
-    char stopped[128];                 /* what a signal that stops it leaves, for its user; "" */
+    char folder[FOLDERS_AT_ONCE][PATH_MAX]; /* of temporary files; "": none */
+    char program[PATH_MAX];                 /* that strata run is to start */
+    char stopped[128]; /* what a signal that stops it leaves, for its user; "" */
 } SharedNotes;
 
 typedef struct Allowance {
@@ -64,6 +64,8 @@ void allowance_lower(const Allowance *a);
 /* A folder that is gone when the process ends, however it ends. */
 void allowance_keep(Allowance *a, const char *folder);
 void allowance_drop(Allowance *a, const char *folder);
+/* One that stays. */
+void allowance_forget(Allowance *a, const char *folder);
 
 /* Usage: -D without a spec. */
 static inline int allowance_unchosen(const Allowance *a, Error *e) {

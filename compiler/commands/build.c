@@ -28,6 +28,7 @@
 typedef struct Scratch {
     char folder[256], object[384], kernels[384], library[384], header[384], result[384];
     char carried[384], assembly[384]; /* a file's bytes, and what makes an object of them */
+    char mark[384];                   /* the same of what says that a build made it */
 } Scratch;
 
 /* == Compiling, in the child ============================================== */
@@ -37,6 +38,14 @@ static int write_failed(const char *path, Error *e) { return error_errno(e, path
 static int write_bytes(const char *path, const void *data, size_t size, Error *e) {
     FILE *f = fopen(path, "wb");
     bool ok = f && fwrite(data, 1, size, f) == size;
+    if (f && fclose(f)) ok = false;
+    return ok ? STATUS_OK : write_failed(path, e);
+}
+
+static int write_marked(const char *path, const CompiledModel *code, EmitKind emit, Error *e) {
+    const char *mark = build_mark(emit);
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fwrite(code->data, 1, code->size, f) == code->size && fputs(mark, f) >= 0;
     if (f && fclose(f)) ok = false;
     return ok ? STATUS_OK : write_failed(path, e);
 }
@@ -76,7 +85,7 @@ static int compile(const Model *m, const BuildOptions *o, const Scratch *s, Erro
     if (o->code.main) probe = probe_graph(m), info.probe = &probe;
     int status = compile_cached(m->graph, &info, o, &code, e);
     if (status) return status;
-    status = write_bytes(s->object, code.data, code.size, e);
+    status = write_marked(s->object, &code, o->code.emit, e);
     if (!status && code.kernels)
         status = write_bytes(s->kernels, code.kernels, code.kernels_size, e);
     if (!status && code.library >= 0) status = write_library(s->library, code.library, e);
@@ -116,14 +125,15 @@ static int scratch_open(Scratch *s, const char *prefix, bool header, Error *e) {
     snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", s->folder);
     snprintf(s->result, sizeof s->result, "%s/result", s->folder);
     snprintf(s->carried, sizeof s->carried, "%s/carried", s->folder);
+    snprintf(s->mark, sizeof s->mark, "%s/mark.s", s->folder);
     snprintf(s->assembly, sizeof s->assembly, "%s/carried.s", s->folder);
     return STATUS_OK;
 }
 
 /* By their names: there may be no descriptor left to list the folder with. */
 static void scratch_close(const Scratch *s, Allowance *a) {
-    const char *file[] = { s->object, s->kernels, s->library, s->header,
-                           s->result, s->carried, s->assembly };
+    const char *file[] = { s->object, s->kernels, s->library,  s->header,
+                           s->result, s->carried, s->assembly, s->mark };
     for (size_t i = 0; i < sizeof file / sizeof *file; i++)
         if (*file[i]) unlink(file[i]);
     allowance_drop(a, s->folder);
@@ -223,6 +233,8 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
         status = join(&s, &objects, mask, e);
     if (!status && emit == EMIT_EXE && m->tokenizer_file.bytes)
         status = carry_file(&m->tokenizer_file, &s, &objects, e);
+    if (!status && (emit == EMIT_EXE || emit == EMIT_SHARED))
+        status = build_mark_file(objects.mark = s.mark, e);
     if (!status && linked) status = link_output(emit, &objects, s.result, mask, e);
     if (!status) status = publish(output, linked ? s.result : s.object, header, s.header, e);
     scratch_close(&s, o->allowance);
@@ -233,8 +245,7 @@ static int make_held(const Model *m, const BuildOptions *o, const char *output, 
                      Error *e) {
     sigset_t before;
     if (!o->before) process_hold(&before);
-    int status = publish_check(o->spec, output, header, e);
-    if (!status && o->depfile) status = publish_check(o->spec, o->depfile, NULL, e);
+    int status = build_places(&(BuildPlaces){ output, header, o->depfile }, m, o->keeps, e);
     if (!status) status = make(m, o, output, header, o->before ? o->before : &before, e);
     if (!status && o->depfile) status = depfile_write(m, output, o->depfile, e);
     if (!o->before) process_release(&before);
@@ -264,6 +275,7 @@ int build_model(const Model *m, BuildOptions *o, Error *e) {
     const char *output = o->output ? o->output : name;
     bool library = o->code.emit == EMIT_OBJ || o->code.emit == EMIT_STATIC
         || o->code.emit == EMIT_SHARED;
+    library = library && !output_is_stream(output);
     char *header = library ? header_name(output) : NULL;
     if (library && !header) return error_memory(e, output, strlen(output) + 3);
     status = make_chosen(m, o, output, header, e);

@@ -33,6 +33,7 @@ Multiply multiply_named(const char *name);
 typedef struct BuildOptions {
     const char *spec, *output; /* output NULL: the model's name */
     const char *depfile;       /* NULL: none */
+    bool keeps; /* of what is there all but what a build wrote; else what is there is nobody's */
     Allowance *allowance;
     CodegenOptions code; /* 'products' and 'ratios' are found by: */
     Multiply multiply;
@@ -54,6 +55,19 @@ void build_notes(const Model *m, const Allowance *a);
 
 /* depfile.c: 'path' becomes a rule for make: 'output' depends on the files that were read. */
 int depfile_write(const Model *m, const char *output, const char *path, Error *e);
+
+/* build_places.c: what a build writes; header, depfile: NULL, there is none. */
+typedef struct BuildPlaces {
+    const char *output, *header, *depfile;
+} BuildPlaces;
+/* May it be written: are they different, none read, and what is there a build's? */
+int build_places(const BuildPlaces *p, const Model *m, bool keeps, Error *e);
+/* The mark of a text, to be put at its end: "" for what is no text. */
+const char *build_mark(EmitKind emit);
+/* An assembly file whose object marks what is linked with it. */
+int build_mark_file(const char *path, Error *e);
+/* The first part of a rule: OUTPUT and a colon. */
+void depfile_target(Text *t, const char *output);
 
 /* code_size.c: bytes of machine code in an ELF object, or an archive of such. */
 int code_size(const char *path, int64_t *bytes, Error *e);

@@ -55,6 +55,7 @@ int build_options(BuildOptions *b, const Options *o, Error *e) {
     *b = (BuildOptions){
         .output = v[STRATA_OPTION_OUTPUT].text,
         .depfile = v[STRATA_OPTION_DEPFILE].text,
+        .keeps = !v[STRATA_OPTION_OVERWRITE].given,
         .no_cache = v[STRATA_OPTION_NO_KERNEL_CACHE].given,
         .multiply = multiply_named(v[STRATA_OPTION_BLAS].text),
         .code = {

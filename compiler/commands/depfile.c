@@ -17,20 +17,24 @@ static void add_name(Text *t, const char *name) {
     }
 }
 
+void depfile_target(Text *t, const char *output) {
+    add_name(t, output);
+    text_add(t, ":");
+}
+
 int depfile_write(const Model *m, const char *output, const char *path, Error *e) {
     Text t = { 0 };
     if (strchr(output, '\n') || strchr(m->file, '\n'))
         return error_set(e, STATUS_USER,
                          "%s: expected names without line breaks, which a rule cannot hold", path);
-    add_name(&t, output);
-    text_add(&t, ":");
+    depfile_target(&t, output);
     for (int i = 0; i < m->nread_file; i++) {
         text_add(&t, " ");
         add_name(&t, m->read_file[i]);
     }
     text_add(&t, "\n");
     int status = text_status(&t, e);
-    if (!status) status = publish_text(path, &t, e);
+    if (!status) status = publish_own(path, &t, e);
     text_free(&t);
     return status;
 }

@@ -10,7 +10,7 @@
 static int take(Export *x, const Options *o, Error *e) {
     *x = (Export){ .weights = option_of(o, STRATA_OPTION_EXPORT_WEIGHTS)->text,
                    .check = option_of(o, STRATA_OPTION_EXPORT_CHECK)->given,
-                   .overwrite = option_of(o, STRATA_OPTION_EXPORT_OVERWRITE)->given };
+                   .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given };
     if (o->words != 2)
         return error_set(e, STATUS_USAGE,
                          "strata export: expected SPEC --to hf DIR, or SPEC --to gguf FILE, "
@@ -42,6 +42,7 @@ int command_export(const Options *o, Allowance *a, Error *e) {
     if (!x.model) return e->status;
     status = check_model(&x, e);
     if (!status) status = export_weights(&x, o, e);
+    if (!status) status = export_unread(&x, e);
     bool gguf = !strcmp(option_of(o, STRATA_OPTION_EXPORT_TO)->text, "gguf");
     if (!status)
         status = gguf ? export_gguf(&x, option_of(o, STRATA_OPTION_EXPORT_TYPE)->text, e)

@@ -4,6 +4,7 @@
 #define STRATA_EXPORT_H
 
 #include "command.h"
+#include "files.h"
 #include "spec.h"
 #include "tensor_plan.h"
 
@@ -18,14 +19,18 @@ typedef struct Export {
 
 /* export_weights.c: opens them and compares options, names and shapes with the model's. */
 int export_weights(Export *x, const Options *o, Error *e);
+/* export_place.c: what is written must be none of the files that are read, nor hold one. */
+int export_unread(const Export *x, Error *e);
 
 /* export_folder.c: a folder that appears whole. Files are written into 'temp'; 'commit' gives it
 ** its name. */
 typedef struct ExportFolder {
     char *temp, *path;
+    int lock; /* of the temporary folder */
     bool replaces;
+    Allowance *allowance;
 } ExportFolder;
-int export_folder_open(ExportFolder *f, const char *path, bool overwrite, Error *e);
+int export_folder_open(ExportFolder *f, const char *path, bool overwrite, Allowance *a, Error *e);
 /* The path of a file in it, to be freed; NULL: no memory (an error is set). */
 char *export_folder_file(const ExportFolder *f, const char *name, Error *e);
 int export_folder_text(const ExportFolder *f, const char *name, const Text *t, Error *e);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** A folder that appears whole: it is written beside its place, under a name of its own, and
-** renamed. One that is there is replaced only if it is asked for, and has nothing in it but what
-** exports write.
+** A folder that appears whole: it is written beside its place, as DIR.strata-tmp, and renamed. One
+** that is there is replaced only if it is asked for, and has nothing in it but what exports write;
+** until the new one is complete it stays as it is. What an export that was killed left under the
+** temporary name, nobody holds any more: the next one says so and removes it.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,22 +34,24 @@ static const char *const written[] = {
     "..",
 };
 
+/* Or a file of these that was not complete. */
 static bool is_ours(const char *name) {
+    size_t n = strlen(name), k = sizeof ".strata-tmp" - 1;
+    if (n > k && !strcmp(name + n - k, ".strata-tmp")) n -= k;
     for (size_t i = 0; i < sizeof written / sizeof *written; i++)
-        if (!strcmp(name, written[i])) return true;
+        if (strlen(written[i]) == n && !memcmp(name, written[i], n)) return true;
     return false;
 }
 
 /* Nothing in it would be lost that an export did not write. */
-static int check_files(const char *path, Error *e) {
+static int check_files(const char *path, const char *why, Error *e) {
     DIR *d = opendir(path);
     int status = d ? STATUS_OK : error_errno(e, path, "open", errno);
     for (struct dirent *f; d && !status && (f = readdir(d));)
         if (!is_ours(f->d_name))
-            status =
-                error_set(e, STATUS_USER,
-                          "%s: --overwrite: expected only files that export writes, found '%s'",
-                          path, f->d_name);
+            status = error_set(e, STATUS_USER,
+                               "%s: %sexpected only files that export writes, found '%s'", path,
+                               why, f->d_name);
     if (d) closedir(d);
     return status;
 }
@@ -59,33 +63,60 @@ static int check_place(ExportFolder *f, bool overwrite, Error *e) {
     f->replaces = true;
     if (!overwrite)
         return error_set(e, STATUS_USER,
-                         "%s: expected a name that is free, or --overwrite, found "
-                         "a %s",
-                         f->path, S_ISDIR(s.st_mode) ? "folder" : "file");
+                         "%s: expected a name that is free, or --overwrite, found %s", f->path,
+                         file_kind(&s));
     if (!S_ISDIR(s.st_mode))
         return error_set(e, STATUS_USER, "%s: --overwrite: expected a folder, found a file",
                          f->path);
-    return check_files(f->path, e);
+    return check_files(f->path, "--overwrite: ", e);
 }
 
-int export_folder_open(ExportFolder *f, const char *path, bool overwrite, Error *e) {
-    *f = (ExportFolder){ .path = strdup(path) };
+/* Makes it, and locks it where the file system can: who finds it unlocked may remove it. */
+static int make_temp(ExportFolder *f, Error *e) {
+    int status = STATUS_OK;
+    output_hold();
+    if (mkdir(f->temp, 0777)) status = error_errno(e, f->path, "make a folder", errno);
+    else allowance_keep(f->allowance, f->temp);
+    output_release();
+    if (!status) f->lock = open(f->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (f->lock >= 0) flock(f->lock, LOCK_EX | LOCK_NB);
+    return status;
+}
+
+static int remove_left(const ExportFolder *f, Error *e) {
+    struct stat s;
+    if (lstat(f->temp, &s)) return STATUS_OK;
+    int fd = open(f->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(e, STATUS_USER, "%s: expected it to be free for a folder, found %s",
+                         f->temp, file_kind(&s));
+    bool held = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    close(fd);
+    if (held)
+        return error_set(e, STATUS_USER, "%s: another process is writing this folder", f->path);
+    int status = check_files(f->temp, "", e);
+    if (status) return status;
+    remove_folder(f->temp);
+    show_line(f->allowance->console, "note: ", f->temp,
+              ", which an export that was stopped left: removed");
+    return STATUS_OK;
+}
+
+int export_folder_open(ExportFolder *f, const char *path, bool overwrite, Allowance *a, Error *e) {
+    *f = (ExportFolder){ .path = strdup(path), .lock = -1, .allowance = a };
     size_t n = strlen(path);
     while (f->path && n > 1 && f->path[n - 1] == '/')
         f->path[--n] = 0;
-    if (!f->path || asprintf(&f->temp, "%s.strata-XXXXXX", f->path) < 0) {
+    if (!f->path || asprintf(&f->temp, "%s.strata-tmp", f->path) < 0) {
         f->temp = NULL;
         return error_memory(e, path, n);
     }
     int status = check_place(f, overwrite, e);
-    if (!status && !mkdtemp(f->temp)) status = error_errno(e, f->path, "make a folder", errno);
+    if (!status) status = remove_left(f, e);
+    if (!status) status = make_temp(f, e);
     if (status) {
         free(f->temp);
         f->temp = NULL;
-    } else {
-        mode_t mask = umask(0);
-        umask(mask);
-        (void)!chmod(f->temp, 0777 & ~mask);
     }
     return status;
 }
@@ -100,25 +131,60 @@ char *export_folder_file(const ExportFolder *f, const char *name, Error *e) {
 int export_folder_text(const ExportFolder *f, const char *name, const Text *t, Error *e) {
     char *path = export_folder_file(f, name, e);
     int status = path ? text_status(t, e) : e->status;
-    if (!status) status = publish_text(path, t, e);
+    if (!status) status = publish_own(path, t, e);
     free(path);
     return status;
 }
 
-int export_folder_commit(ExportFolder *f, Error *e) {
-    unsigned flags = f->replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE;
-    if (renameat2(AT_FDCWD, f->temp, AT_FDCWD, f->path, flags))
-        return error_errno(e, f->path, "rename", errno);
-    if (!f->replaces) {
-        free(f->temp);
-        f->temp = NULL;
+/* What has its place is not ours to remove any more. */
+static void forget(ExportFolder *f) {
+    allowance_forget(f->allowance, f->temp);
+    free(f->temp);
+    f->temp = NULL;
+}
+
+/* Where names cannot be exchanged in one step: the old folder comes back if the new one cannot
+** take its place. */
+static int replace_in_steps(ExportFolder *f, Error *e) {
+    char *old;
+    if (asprintf(&old, "%s.strata-old", f->path) < 0) return error_memory(e, f->path, 16);
+    int status = STATUS_OK;
+    if (rename(f->path, old)) status = error_errno(e, f->path, "rename", errno);
+    if (!status && rename(f->temp, f->path)) {
+        status = error_errno(e, f->path, "rename", errno);
+        if (rename(old, f->path)) error_line(e, "what it was is in %s", old);
     }
-    return STATUS_OK;
+    if (!status) forget(f), remove_folder(old);
+    free(old);
+    return status;
+}
+
+static int take_place(ExportFolder *f, Error *e) {
+    unsigned flags = f->replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+    if (!renameat2(AT_FDCWD, f->temp, AT_FDCWD, f->path, flags)) {
+        /* somebody may have put a file of his own there since */
+        if (!f->replaces) return forget(f), STATUS_OK;
+        int status = check_files(f->temp, "what was replaced: ", e);
+        if (status) forget(f);
+        return status;
+    }
+    if (errno != EINVAL && errno != ENOSYS) return error_errno(e, f->path, "rename", errno);
+    if (f->replaces) return replace_in_steps(f, e);
+    if (rename(f->temp, f->path)) return error_errno(e, f->path, "rename", errno);
+    return forget(f), STATUS_OK;
+}
+
+int export_folder_commit(ExportFolder *f, Error *e) {
+    output_hold();
+    int status = take_place(f, e);
+    output_release();
+    return status;
 }
 
 void export_folder_close(ExportFolder *f) {
-    if (f->temp) remove_folder(f->temp); /* unfinished, or what was replaced */
+    if (f->temp) allowance_drop(f->allowance, f->temp); /* unfinished, or what was replaced */
+    if (f->lock >= 0) close(f->lock);
     free(f->temp);
     free(f->path);
-    *f = (ExportFolder){ 0 };
+    *f = (ExportFolder){ .lock = -1 };
 }

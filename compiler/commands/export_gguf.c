@@ -6,6 +6,7 @@
 #include "export.h"
 #include "exporter.h"
 #include "gguf_tokenizer.h"
+#include "place.h"
 
 static GgufType type_named(const char *name) {
     static const char *const names[] = { "f32", "f16", "bf16", "q8_0" };
@@ -39,7 +40,9 @@ int export_gguf(Export *x, const char *type, Error *e) {
         .spec = x->spec, .limits = &limits, .target = "gguf", .folder = &x->folder, .keep = true
     };
     Exported made;
-    int status = exporter_run(&r, &made, e);
+    const FilePlace place = { .path = x->out, .overwrite = x->overwrite };
+    int status = place_check(&place, e);
+    if (!status) status = exporter_run(&r, &made, e);
     if (status) return status;
     if (made.refused[0])
         status = error_set(e, STATUS_USER,
@@ -49,7 +52,7 @@ int export_gguf(Export *x, const char *type, Error *e) {
     GgufType matrices = type_named(type);
     add_general(&made.metadata, matrices);
     if (!status) status = add_tokenizer(x, &made.metadata, e);
-    if (!status) status = gguf_write(&made.metadata, &made.plan, matrices, x->out, x->overwrite, e);
+    if (!status) status = gguf_write(&made.metadata, &made.plan, matrices, x->out, true, e);
     if (!status && x->check) status = gguf_compare(&made.metadata, &made.plan, x->out, e);
     if (!status) {
         show_line(stdout, "", x->out, "");

@@ -131,7 +131,7 @@ int export_hf(Export *x, Error *e) {
     Exported made;
     int status = exporter_run(&r, &made, e);
     if (status) return status;
-    status = export_folder_open(&f, x->out, x->overwrite, e);
+    status = export_folder_open(&f, x->out, x->overwrite, x->allowance, e);
     if (!status) status = write_all(x, &f, &made, e);
     if (!status) status = export_folder_commit(&f, e);
     if (!status) tell(x, &made);

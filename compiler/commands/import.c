@@ -6,8 +6,6 @@
 #include "command.h"
 #include "files.h"
 #include "import.h"
-#include "publish.h"
-#include "weight_tools.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -52,21 +50,11 @@ static int find_tokenizer(Import *i, const char *base, Error *e) {
 
 /* == The command ========================================================== */
 
-static int write_spec(const Import *i, Error *e) {
-    Output o;
-    int status = output_open(&o, i->spec, e);
-    if (!status) status = output_write(&o, i->made.spec.at, i->made.spec.length, e);
-    if (status) return output_discard(&o), status;
-    return output_commit(&o, false, e);
-}
-
 static int write_all(Import *i, Error *e) {
     int status = STATUS_OK;
     for (int32_t k = 0; k < i->made.sames && !status; k++)
         status = plan_compare(i->made.same[k].one, i->made.same[k].other, e);
-    if (!status) status = plan_write(&i->made.plan, i->weights, e);
-    if (!status && i->tokenizer) status = publish_text(i->tokenizer, &i->tokenizer_text, e);
-    if (!status) status = write_spec(i, e);
+    if (!status) status = import_write(i, e);
     if (status) return status;
     show_line(stdout, "", i->spec, "");
     show_line(stdout, "", i->weights, "");
@@ -89,7 +77,7 @@ static bool ends_in(const char *name, const char *ending) {
 }
 
 /* Paths of what is written; 'given': -o, or NULL for the folder's name, here. */
-static int name_files(Import *i, const char *given, bool overwrite, Error *e) {
+static int name_files(Import *i, const char *given, Error *e) {
     const char *base = given ? given : last_part(i->folder.real);
     i->name = last_part(base);
     if (!*i->name)
@@ -103,8 +91,7 @@ static int name_files(Import *i, const char *given, bool overwrite, Error *e) {
     if (asprintf(&i->weights, "%s.safetensors", base) < 0) i->weights = NULL;
     if (!i->spec || !i->weights) return error_memory(e, base, 0);
     int status = output_check(i->spec, false, e);
-    if (!status)
-        status = weight_output_place(i->weights, overwrite ? REPLACES_ANY : REPLACES_UNTRAINED, e);
+    if (!status) status = output_check(i->weights, false, e);
     return status ? status : find_tokenizer(i, base, e);
 }
 
@@ -137,9 +124,7 @@ static int import_folder(Import *i, const Options *o, Error *e) {
     i->route = option_of(o, STRATA_OPTION_ROUTE)->text;
     i->importer = option_of(o, STRATA_OPTION_IMPORTER)->text;
     int status = read_config(i, e);
-    if (!status)
-        status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text,
-                            option_of(o, STRATA_OPTION_REPLACE_TRAINED)->given, e);
+    if (!status) status = name_files(i, option_of(o, STRATA_OPTION_IMPORT_NAME)->text, e);
     if (!status) status = check_change(i, e);
     if (!status) status = import_text(i, e);
     bool named = i->tokenizer && !i->refused.status;
@@ -153,6 +138,7 @@ static int import_folder(Import *i, const Options *o, Error *e) {
                         .route = i->route };
     if (!status) status = importer_run(&r, &i->made, e);
     if (!status) status = import_check(i, e);
+    if (!status) status = import_places(i, option_of(o, STRATA_OPTION_OVERWRITE)->given, e);
     return status ? status : write_all(i, e);
 }
 

@@ -22,8 +22,9 @@ typedef struct Import {
     const char *residual, *route;                      /* other ones, as Lua; NULL: its own */
     const char *importer;                              /* a Lua file; NULL: the library's */
     Imported made;
-    Error refused; /* what programs cannot read in the tokenizer's file */
-    Model *model;  /* what the spec makes */
+    char tokenizer_sum[17]; /* of the tokenizer's file; "" where there is none */
+    Error refused;          /* what programs cannot read in the tokenizer's file */
+    Model *model;           /* what the spec makes */
     FreshTensor *fresh;
     int64_t fresh_count;
     Text left; /* with another mixer: names of tensors that nothing needs any more */
@@ -37,6 +38,10 @@ int import_check(Import *i, Error *e);
 /* import_text.c: the tokenizer's file, with what the folder says of texts; what programs cannot
 ** read of it becomes i->refused. */
 int import_text(Import *i, Error *e);
+/* import_places.c: may its files be written?  Of a spec that was edited since it says what would
+** change.  Writes them, all or none, each with a mark by which the next import knows it. */
+int import_places(Import *i, bool overwrite, Error *e);
+int import_write(Import *i, Error *e);
 void import_tell(const Import *i); /* what became of tensors, of another mixer */
 
 #endif

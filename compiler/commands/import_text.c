@@ -8,7 +8,6 @@
 
 #include "command.h"
 #include "folder_text.h"
-#include "publish.h"
 #include "text_reader.h"
 #include "tokenizer_file.h"
 

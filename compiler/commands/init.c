@@ -87,7 +87,8 @@ static int check_files(const char *folder, Error *e) {
             return error_memory(e, layout[i].name, 0);
         bool there = !lstat(path, &s);
         int status = there ? error_set(e, STATUS_USER,
-                                       "strata init: expected a folder without %s, found one in %s",
+                                       "strata init: expected a folder without %s, or --overwrite, "
+                                       "found one in %s",
                                        layout[i].name, folder)
                            : STATUS_OK;
         free(path);
@@ -106,7 +107,8 @@ int command_init(const Options *o, Error *e) {
                          "strata init: expected a folder's name, found ''; none "
                          "is the current folder");
     char *hidden;
-    int status = check_files(folder, e);
+    bool overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given;
+    int status = overwrite ? STATUS_OK : check_files(folder, e);
     if (!status) status = make_folder(folder, e);
     if (status) return status;
     if (asprintf(&hidden, "%s/.strata", folder) < 0) return error_memory(e, folder, 0);

@@ -75,7 +75,8 @@ static int link_program(const LinkObjects *objects, const char *result, const si
                          "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM
                          "/ beside strata, found neither");
     CommandLine cc = words_of(first, objects);
-    add(&cc, objects->carried), add(&cc, library), add_blas(&cc, objects), add(&cc, "-lm");
+    add(&cc, objects->carried), add(&cc, objects->mark), add(&cc, library), add_blas(&cc, objects),
+        add(&cc, "-lm");
     add(&cc, STRATA_LINK_FLAG);
     add(&cc, "-o"), add(&cc, result);
     return process_run(cc.word, mask, e);
@@ -88,7 +89,7 @@ static int link_shared(const LinkObjects *objects, const char *result, const sig
     static const char *const first[] = { "cc", "-shared", "-Wl,--gc-sections,-Bsymbolic", HARDENED,
                                          NULL };
     CommandLine cc = words_of(first, objects);
-    add_blas(&cc, objects);
+    add(&cc, objects->mark), add_blas(&cc, objects);
     if (objects->blas) add(&cc, "-Wl,--exclude-libs,ALL"), add(&cc, "-lm"), add(&cc, "-pthread");
     else add(&cc, "-nostdlib");
     add(&cc, "-o"), add(&cc, result);

@@ -12,9 +12,10 @@ bool link_proc(void);
 bool link_library(char *path, size_t size);
 
 /* What is linked: row kernels may be in an archive, of which all is taken, and the kernel library
-** in an object of its own; a program may carry a file, which is assembled.  NULL: there is none. */
+** in an object of its own; a program may carry a file, which is assembled, and
+** so is the mark of what a build made.  NULL: there is none. */
 typedef struct LinkObjects {
-    const char *own, *kernels, *library, *carried;
+    const char *own, *kernels, *library, *carried, *mark;
     const char *blas; /* OpenBLAS, an archive or not; it is left out where nothing calls it */
 } LinkObjects;
 

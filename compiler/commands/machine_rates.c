@@ -111,7 +111,7 @@ static int keep(const Rates *r, const ProductRatios *products, const char *path,
     print_text(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
     int status = text_status(&t, e);
     if (!status) status = cache_make_folders(folder, e);
-    if (!status) status = publish_text(path, &t, e);
+    if (!status) status = publish_own(path, &t, e);
     text_free(&t);
     return status;
 }

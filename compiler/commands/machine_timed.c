@@ -54,7 +54,7 @@ int machine_timed(Allowance *a, const TimedModel *m, TimedTold *told, void *to, 
     print_text(spec, sizeof spec, "%s/timed.lua", m->folder);
     print_text(program, sizeof program, "%s/timed", m->folder);
     int status = text_status(m->spec, e);
-    if (!status) status = publish_text(spec, m->spec, e);
+    if (!status) status = publish_own(spec, m->spec, e);
     text_free(m->spec);
     if (!status && m->report) status = report_timed(a, spec, m->report, e);
     if (!status) status = build_timed(a, spec, program, m->multiply, e);

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "console.h"
 #include "escape.h"
+#include "files.h"
 #include "own_stack.h"
 #include "process.h"
 #include "program_options.h"
@@ -175,5 +176,6 @@ int main(int argc, char **argv) {
     console_fill_closed();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    output_guard();
     return on_own_stack(run_whole, &(TypedWords){ argc, argv });
 }

@@ -192,7 +192,7 @@ static int take(Quantize *q, const Options *o, char **beside, Error *e) {
                          "quantize W.safetensors --spec %s -o FILE",
                          q->path, q->path);
     q->to = option_of(o, STRATA_OPTION_SMALL_WEIGHTS)->text;
-    q->overwrite = option_of(o, STRATA_OPTION_REPLACE_WEIGHTS)->given;
+    q->overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given;
     q->bits = option_of(o, STRATA_OPTION_SMALL_TYPE)->choice ? 4 : 8;
     if (!q->to) return error_set(e, STATUS_USAGE, "strata quantize: expected -o FILE, found none");
     if (!spec && !(*beside = spec_beside(q->path))) return error_memory(e, q->path, 0);
@@ -204,14 +204,15 @@ static int take(Quantize *q, const Options *o, char **beside, Error *e) {
                      q->spec);
 }
 
+static FilePlace place_of(const Quantize *q) {
+    return (FilePlace){ .path = q->to, .overwrite = q->overwrite };
+}
+
 static int check_output(const Quantize *q, Error *e) {
-    struct stat out;
-    int status = output_check(q->to, false, e);
-    if (status || stat(q->to, &out)) return status;
-    if (out.st_dev != q->file.in.before.st_dev || out.st_ino != q->file.in.before.st_ino)
-        return weight_output_place(q->to, q->overwrite ? REPLACES_ANY : REPLACES_NONE, e);
-    return error_set(e, STATUS_USER,
-                     "%s: expected a file to write, found the weights that are read", q->to);
+    const FilePlace place = place_of(q);
+    int status = place_unread(q->to, q->path, e);
+    if (!status) status = place_unread(q->to, q->spec, e);
+    return status ? status : place_check(&place, e);
 }
 
 static int quantize(Quantize *q, const Options *o, Allowance *a, Error *e) {
@@ -222,7 +223,8 @@ static int quantize(Quantize *q, const Options *o, Allowance *a, Error *e) {
     if (status) return status;
     q->model = build_load(q->spec, a, e);
     if (!q->model) return e->status;
-    status = weight_file_options(&q->file, q->model, o, q->spec, e);
+    status = place_unread_all(q->to, q->model->read_file, q->model->nread_file, e);
+    if (!status) status = weight_file_options(&q->file, q->model, o, q->spec, e);
     if (!status) status = list_tensors(q, e);
     if (!status) status = write_file(q, e);
     if (status || stat(q->to, &out)) return status;

@@ -2,14 +2,12 @@
 ** strata tokenizer train: from texts to a tokenizer.json. */
 #include "bpe_file.h"
 #include "console.h"
-#include "files.h"
 #include "publish.h"
 #include "tokenizer_command.h"
 #include "training_words.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* What a run has. */
 typedef struct TokenizerTraining {
@@ -17,7 +15,7 @@ typedef struct TokenizerTraining {
     WordCounts words;
     BpeVocabulary vocabulary;
     int64_t size;
-    const char *output;
+    FilePlace place;
     char *specials; /* the option's value, cut at commas */
     const char **special;
 } TokenizerTraining;
@@ -50,22 +48,18 @@ static int read_special(TokenizerTraining *t, const char *list, Error *e) {
     return STATUS_OK;
 }
 
-/* The file that is written must be none of the texts. */
+/* A tokenizer bears no mark of who made it, and token files and weights depend on it. */
 static int check_output(const TokenizerTraining *t, Error *e) {
-    struct stat out, in;
-    int status = output_check(t->output, false, e);
-    if (status || stat(t->output, &out)) return status;
-    for (int i = 0; i < t->text.files; i++)
-        if (!stat(t->text.file[i], &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return error_set(e, STATUS_USER, "%s: expected a file to write, found one that is read",
-                             t->output);
-    return STATUS_OK;
+    int status = place_unread_all(t->place.path, t->text.file, t->text.files, e);
+    return status ? status : place_check(&t->place, e);
 }
 
 static int read_training(TokenizerTraining *t, const Options *o, Error *e) {
     const char *output = option_of(o, STRATA_OPTION_TOKENIZER_OUTPUT)->text;
     *t = (TokenizerTraining){ .size = option_of(o, STRATA_OPTION_VOCAB)->count,
-                              .output = output ? output : "tokenizer.json" };
+                              .place = {
+                                  .path = output ? output : "tokenizer.json",
+                                  .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given } };
     t->text.file = (const char *const *)o->word + 1;
     t->text.files = o->words - 1;
     t->text.field = option_of(o, STRATA_OPTION_FIELD)->text;
@@ -87,7 +81,7 @@ static int write_vocabulary(const TokenizerTraining *t, Error *e) {
     Text file = { 0 };
     bpe_file_text(&file, &t->vocabulary, t->text.specials, t->text.pattern);
     int status = text_status(&file, e);
-    if (!status) status = publish_text(t->output, &file, e);
+    if (!status) status = publish_text(&t->place, &file, e);
     text_free(&file);
     return status;
 }
@@ -96,9 +90,9 @@ static int show_result(const TokenizerTraining *t, Error *e) {
     const BpeVocabulary *v = &t->vocabulary;
     char bytes[32];
     Text text = { 0 };
-    text_add(&text, "%s: %lld tokens: %d special, %d bytes, %lld merges; pattern %s\n", t->output,
-             (long long)v->token.words, t->text.specials, BPE_BYTES, (long long)v->merges,
-             t->text.pattern->name);
+    text_add(&text, "%s: %lld tokens: %d special, %d bytes, %lld merges; pattern %s\n",
+             t->place.path, (long long)v->token.words, t->text.specials, BPE_BYTES,
+             (long long)v->merges, t->text.pattern->name);
     text_add(&text, "text: %s, %lld distinct words, %.3f bytes per token\n",
              human_bytes(bytes, (double)t->text.bytes), (long long)t->words.words,
              (double)t->text.bytes / (double)(v->text_tokens ? v->text_tokens : 1));

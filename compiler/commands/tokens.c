@@ -6,7 +6,7 @@
 #include "command.h"
 #include "console.h"
 #include "data.h"
-#include "files.h"
+#include "place.h"
 #include "tokenizer_file.h"
 #include "tokenizer_identity.h"
 
@@ -16,6 +16,7 @@
 /* What makes tokens. */
 typedef struct TokensOptions {
     const char *output, *spec, *tokenizer, *weights;
+    bool overwrite;
     DataWords words;
 } TokensOptions;
 
@@ -25,6 +26,7 @@ static int take(TokensOptions *to, const Options *o, Error *e) {
         .spec = option_of(o, STRATA_OPTION_TOKENS_SPEC)->text,
         .tokenizer = option_of(o, STRATA_OPTION_TOKENIZER)->text,
         .weights = option_of(o, STRATA_OPTION_TOKENIZER_WEIGHTS)->text,
+        .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given,
         .words = { "strata tokens", (const char *const *)o->word, o->words,
                    option_of(o, STRATA_OPTION_FIELD)->text },
     };
@@ -65,7 +67,9 @@ static int of_spec(Tokenizer *t, const TokensOptions *o, Allowance *a, int64_t *
     if (!m) return e->status;
     const CarriedFile *f = &m->tokenizer_file;
     *vocab = m->vocab;
-    int status = f->bytes ? tokenizer_parse(t, m->tokenizer, f->bytes, f->size, e)
+    int status = place_unread_all(o->output, m->read_file, m->nread_file, e);
+    if (!status)
+        status = f->bytes ? tokenizer_parse(t, m->tokenizer, f->bytes, f->size, e)
                           : tokenizer_kind(m->tokenizer ? m->tokenizer : "", &kind, e);
     if (!status && !f->bytes) status = load(t, o, kind, *vocab, e);
     spec_free(m);
@@ -88,16 +92,18 @@ static int of_name(Tokenizer *t, const TokensOptions *o, int64_t *vocab, Error *
 
 /* == The file ============================================================= */
 
+static bool is_tokens(const PlaceFile *f, const void *user) {
+    (void)user;
+    return f->length >= TOKEN_FILE_HEADER && token_file_ours((const unsigned char *)f->head);
+}
+
 static int check_output(const TokensOptions *o, const DataFiles *f, Error *e) {
-    struct stat out;
-    int status = output_check(o->output, false, e);
-    if (status || stat(o->output, &out)) return status;
+    const FilePlace place = { .path = o->output, .is_own = is_tokens, .overwrite = o->overwrite };
+    int status = place_unread(o->output, o->tokenizer, e);
+    if (!status) status = place_unread(o->output, o->weights, e);
     for (int i = 0; !status && i < f->files; i++)
-        if (f->file[i].before.st_dev == out.st_dev && f->file[i].before.st_ino == out.st_ino)
-            status = error_set(e, STATUS_USER,
-                               "%s: expected a file to write, found one that is read (%s)",
-                               o->output, f->file[i].path);
-    return status;
+        status = place_unread(o->output, f->file[i].path, e);
+    return status ? status : place_check(&place, e);
 }
 
 /* Ids of 2 or 4 bytes, little-endian. */

@@ -100,7 +100,7 @@ static int add_about(Merge *m, Error *e) {
     return weight_output_about(&m->out, m->file, first, ours, e);
 }
 
-static int merge_all(Merge *m, const char *to, Error *e) {
+static int merge_all(Merge *m, const FilePlace *to, Error *e) {
     const Graph *g = m->model->graph;
     int adapters = 0, status = STATUS_OK;
     for (int i = 0; i < g->nparam; i++)
@@ -117,7 +117,7 @@ static int merge_all(Merge *m, const char *to, Error *e) {
     return status;
 }
 
-int weights_merge(const Options *o, const char *to, Allowance *a, Error *e) {
+int weights_merge(const Options *o, const FilePlace *to, Allowance *a, Error *e) {
     const char *spec = o->word[1], *from = o->word[2];
     Safetensors file = { 0 };
     Model *model = build_load(spec, a, e);
@@ -127,6 +127,7 @@ int weights_merge(const Options *o, const char *to, Allowance *a, Error *e) {
         : error_set(e, STATUS_USER, "%s: expected a spec with lora, found one without adapters",
                     spec);
     if (!status) status = small_file_refuse(&file, e);
+    if (!status) status = place_unread_all(to->path, model->read_file, model->nread_file, e);
     if (!status) status = weight_file_options(&file, model, o, spec, e);
     Merge m = { .file = &file, .model = model };
     if (!status) status = merge_all(&m, to, e);

@@ -7,41 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* == Where ================================================================ */
+/* == Of a run ============================================================= */
 
 bool weight_file_step(const Safetensors *s, int64_t *step) {
     const char *text = safetensors_metadata(s, "step");
     return text && parse_int64(text, 0, INT64_MAX, step);
 }
 
-#define HOW ": expected another -o, or --overwrite"
-
-int weight_output_place(const char *path, Replaces replaces, Error *e) {
-    struct stat is;
-    Safetensors s = { 0 };
-    Error unread = { 0 };
-    int64_t step;
-    int status = output_check(path, false, e);
-    if (status || replaces == REPLACES_ANY || stat(path, &is) || !is.st_size) return status;
-    status = safetensors_open(&s, path, &unread);
-    if (status && status != STATUS_USER) return error_set(e, status, "%s", unread.text);
-    if (status && replaces == REPLACES_UNTRAINED) return STATUS_OK;
-    if (status) return error_set(e, STATUS_USER, "%s holds something else than weights" HOW, path);
-    if (weight_file_step(&s, &step))
-        status = error_set(e, STATUS_USER, "%s holds step %lld of a run" HOW, path,
-                           (long long)step);
-    else if (replaces == REPLACES_NONE)
-        status = error_set(e, STATUS_USER, "%s holds weights" HOW, path);
-    safetensors_close(&s);
-    return status;
-}
-
 /* == What it says ========================================================= */
 
 /* Not about the form of the file, nor for who goes on with a run. */
 static bool is_kept(const char *key, const Pair *pair, int pairs) {
-    static const char *const left[] = { "checksum", "words" };
-    for (int i = 0; i < 2; i++)
+    static const char *const left[] = { "checksum", "words", "made by" };
+    for (int i = 0; i < 3; i++)
         if (!strcmp(key, left[i])) return false;
     for (int i = 0; i < pairs; i++)
         if (!strcmp(key, pair[i].key)) return false;
@@ -92,6 +70,9 @@ int weight_output_copy(WeightOutput *o, const Safetensors *s, const Tensor *t, E
     return status ? status : tensors_add(&o->list, "", t->name, t->dtype, t->rank, t->shape, p, e);
 }
 
-int weight_output_write(const WeightOutput *o, const char *path, Error *e) {
-    return safetensors_write(path, &o->list, o->metadata, o->pairs, SAFETENSORS_CHECKSUM, e);
+int weight_output_write(const WeightOutput *o, const FilePlace *to, Error *e) {
+    int status = place_check(to, e);
+    return status
+        ? status
+        : safetensors_write(to->path, &o->list, o->metadata, o->pairs, SAFETENSORS_CHECKSUM, e);
 }

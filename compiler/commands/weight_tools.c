@@ -111,7 +111,7 @@ static int add_about(WeightOutput *o, const WeightFile *f, Error *e) {
 }
 
 /* Scales go with their codes; they are counted as one tensor. */
-static int strip(const char *path, const char *patterns, const char *to, Error *e) {
+static int strip(const char *path, const char *patterns, const FilePlace *to, Error *e) {
     WeightFile f = { 0 };
     WeightOutput out = { 0 };
     int status = open_file(&f, path, e), left = 0, matched = 0, kept = 0;
@@ -239,6 +239,11 @@ static const struct {
 };
 enum { LIST, STRIP, DIFF, MERGE, TOOLS };
 
+static FilePlace place_of(const Options *o) {
+    return (FilePlace){ .path = option_of(o, STRATA_OPTION_NEW_WEIGHTS)->text,
+                        .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given };
+}
+
 /* And what it writes replaces nothing. */
 static int check_words(const Options *o, int *which, Error *e) {
     const char *word = o->words ? o->word[0] : "nothing";
@@ -253,15 +258,15 @@ static int check_words(const Options *o, int *which, Error *e) {
     const char *out = option_of(o, STRATA_OPTION_NEW_WEIGHTS)->text;
     if (tool[*which].writes && !out)
         return error_set(e, STATUS_USAGE, "strata weights %s: expected -o FILE, found none", word);
-    bool overwrite = option_of(o, STRATA_OPTION_REPLACE_WEIGHTS)->given;
-    return tool[*which].writes
-        ? weight_output_place(out, overwrite ? REPLACES_ANY : REPLACES_NONE, e)
-        : STATUS_OK;
+    const FilePlace to = place_of(o);
+    if (!tool[*which].writes) return STATUS_OK;
+    int status = place_unread_all(out, (const char *const *)o->word + 1, o->words - 1, e);
+    return status ? status : place_check(&to, e);
 }
 
 int command_weights(const Options *o, Allowance *a, Error *e) {
-    const char *out = option_of(o, STRATA_OPTION_NEW_WEIGHTS)->text,
-               *patterns = option_of(o, STRATA_OPTION_MATCH)->text;
+    const char *patterns = option_of(o, STRATA_OPTION_MATCH)->text;
+    const FilePlace to = place_of(o);
     int which, status = check_words(o, &which, e);
     if (!status && which != MERGE) status = allowance_unchosen(a, e);
     if (!status && which != MERGE && option_of(o, STRATA_OPTION_CHANGED)->given)
@@ -271,8 +276,8 @@ int command_weights(const Options *o, Allowance *a, Error *e) {
     if (status) return status;
     switch (which) {
     case LIST: return list(o->word[1], e);
-    case STRIP: return strip(o->word[1], patterns, out, e);
+    case STRIP: return strip(o->word[1], patterns, &to, e);
     case DIFF: return diff(o->word[1], o->word[2], e);
-    default: return weights_merge(o, out, a, e);
+    default: return weights_merge(o, &to, a, e);
     }
 }

@@ -4,6 +4,7 @@
 #define STRATA_WEIGHT_TOOLS_H
 
 #include "allowance.h"
+#include "place.h"
 #include "small_file.h"
 
 /* A file being written, with the memory that its tensors lie in. */
@@ -16,11 +17,6 @@ typedef struct WeightOutput {
 } WeightOutput;
 
 /* weight_output.c */
-/* What may be replaced by what is written: no file; weights that were not trained here, and what is
-** no weights; any. */
-typedef enum Replaces { REPLACES_NONE, REPLACES_UNTRAINED, REPLACES_ANY } Replaces;
-/* May this be written? */
-int weight_output_place(const char *path, Replaces replaces, Error *e);
 void weight_output_free(WeightOutput *o);
 /* The metadata: 'first', then what a file says that is made into the new one, its step and its run
 ** too; not what is about its form, or for who goes on with a run. */
@@ -31,7 +27,7 @@ void *weight_output_room(WeightOutput *o, const char *what, size_t bytes, Error 
 /* Adds a tensor as it is in a file. */
 int weight_output_copy(WeightOutput *o, const Safetensors *s, const Tensor *t, Error *e);
 /* Writes what was added. */
-int weight_output_write(const WeightOutput *o, const char *path, Error *e);
+int weight_output_write(const WeightOutput *o, const FilePlace *to, Error *e);
 
 /* The step that the weights are of; false: they are not of a run. */
 bool weight_file_step(const Safetensors *s, int64_t *step);
@@ -51,6 +47,6 @@ int weight_file_options(const Safetensors *s, const Model *m, const Options *o, 
                         Error *e);
 
 /* weight_merge.c: folds the adapters of a spec with lora { } into the weights they adapt */
-int weights_merge(const Options *o, const char *to, Allowance *a, Error *e);
+int weights_merge(const Options *o, const FilePlace *to, Allowance *a, Error *e);
 
 #endif

@@ -283,22 +283,33 @@ static int produce(void *user, int32_t index, TensorSink *to, Error *e) {
     return status;
 }
 
-int plan_write(const TensorPlan *p, const char *path, Error *e) {
+int plan_fill(const TensorPlan *p, Output *to, const Pair *metadata, int32_t pairs, Error *e) {
     TensorList list = { 0 };
     Writing w = { .plan = p, .mover.put = put_file };
     w.mover.block = malloc(PLAN_BLOCK);
     w.mover.read = malloc(PLAN_BLOCK);
-    int status = w.mover.block && w.mover.read ? STATUS_OK : error_memory(e, path, 2 * PLAN_BLOCK);
+    int status = w.mover.block && w.mover.read ? STATUS_OK
+                                               : error_memory(e, to->path, 2 * PLAN_BLOCK);
     for (int32_t i = 0; i < p->count && !status; i++) {
         const PlannedTensor *t = &p->tensor[i];
         status = tensors_add(&list, "", t->name, t->dtype, t->rank, t->shape, NULL, e);
     }
+    const TensorsFrom from = { produce, &w };
     if (!status)
-        status = safetensors_write_from(path, &list, produce, &w, NULL, 0, SAFETENSORS_CHECKSUM, e);
+        status = safetensors_fill(to, &list, &from, metadata, pairs, SAFETENSORS_CHECKSUM, e);
     tensors_free(&list);
     free(w.mover.block);
     free(w.mover.read);
     return status;
+}
+
+int plan_write(const TensorPlan *p, const char *path, Error *e) {
+    Output out;
+    int status = output_open(&out, path, e);
+    if (status) return status;
+    status = plan_fill(p, &out, NULL, 0, e);
+    if (status) return output_discard(&out), status;
+    return output_commit(&out, false, e);
 }
 
 static int put_values(Mover *m, int64_t n, Error *e) { return m->take(m->user, m->block, n, e); }

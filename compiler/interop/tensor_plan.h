@@ -75,6 +75,8 @@ const PlannedTensor *plan_find(const TensorPlan *p, const char *name); /* NULL: 
 /* Writes all tensors, in the plan's order, as a safetensors file with a checksum.  Values that are
 ** not finite are refused. */
 int plan_write(const TensorPlan *p, const char *path, Error *e);
+/* The same with metadata, into an output that the caller commits. */
+int plan_fill(const TensorPlan *p, Output *to, const Pair *metadata, int32_t pairs, Error *e);
 
 /* A tensor's values in float32, block by block, in order. */
 typedef int PlanPut(void *user, const float *x, int64_t n, Error *e);

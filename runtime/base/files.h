@@ -3,7 +3,9 @@
 ** Output appears whole or not at all: it is written to PATH.strata-tmp (created
 ** new, locked while a process writes it; one left by a killed process is replaced),
 ** flushed to the disk, renamed, and the folder flushed.  A target that exists and
-** is no regular file (a symbolic link included) is refused.
+** is no regular file (a symbolic link included) is refused, but for devices such as
+** /dev/null, /dev/stdout and /dev/fd/N, which are written to as it comes.
+** What may be replaced is place.h's to say.
 ** Input is checked to be a regular file and not to change while it is read.
 */
 #ifndef STRATA_FILES_H
@@ -14,9 +16,11 @@
 #include "error.h"
 
 typedef struct Output {
-    int fd, folder;    /* -1: closed */
+    int fd, folder;    /* -1: closed, a stream has no folder */
     char *path;        /* as the user wrote it */
     char *name, *temp; /* inside 'folder' */
+    uint64_t begin;    /* of a stream: where this output began in it */
+    struct Output *next;
 } Output;
 
 int output_open(Output *o, const char *path, Error *e);
@@ -30,6 +34,23 @@ void output_discard(Output *o); /* removes what was written; harmless after comm
 
 /* Refuses what output_open would refuse, without writing: to fail before hours of work. */
 int output_check(const char *path, bool keep_previous, Error *e);
+
+/* Whether what is written there is no file that appears, but goes on to somebody. */
+bool output_is_stream(const char *path);
+
+/* For programs, not for libraries: from now on SIGINT, SIGTERM and SIGHUP, where they are not
+** ignored, remove what this process, which writes from one thread, has begun to write, and end it.
+** A process that it forks asks for itself.  Between hold and release such a signal waits, so that
+** several files appear together. */
+void output_guard(void);
+void output_hold(void);
+void output_release(void);
+
+/* A descriptor above 2, even where the standard three were closed at start: what is printed must
+** not land in a file.  The one that is given is closed. */
+int file_above_standard(int fd);
+/* "a folder", "a pipe" */
+const char *file_kind(const struct stat *s);
 
 typedef struct Input {
     int fd;           /* -1: closed */

@@ -7,7 +7,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "place.h"
 #include "safetensors.h"
 #include "weights.h"
 
@@ -137,6 +139,16 @@ static int check_finite(const float *x, int64_t count, const char *what, Error *
     return STATUS_OK;
 }
 
+/* The command, as its results say. */
+static Pair made_by(const Program *p) {
+    return (Pair){ "made by", p->options.table->command[p->options.command].name };
+}
+
+static int write_result(const Program *p, const TensorList *l, Error *e) {
+    const Pair made = made_by(p);
+    return safetensors_write(option(p, OPTION_OUT)->text, l, &made, 1, 0, e);
+}
+
 static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e) {
     Region out = { 0 };
     size_t bytes;
@@ -152,7 +164,7 @@ static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e)
     TensorList l = { 0 };
     int64_t shape[3] = { x->B, x->T, p->m->vocab };
     if (!status) status = tensors_add(&l, "", "logits", DTYPE_F32, 3, shape, out.at, e);
-    if (!status) status = safetensors_write(option(p, OPTION_OUT)->text, &l, NULL, 0, 0, e);
+    if (!status) status = write_result(p, &l, e);
     tensors_free(&l);
     region_close(&out);
     return status;
@@ -177,17 +189,29 @@ static int write_gradients(const Program *p, Session *s, const Tokens *x, const 
     if (!status)
         status = tensors_add(&l, "", "cross_entropy", DTYPE_F32, 1, &one, &cross_entropy, e);
     if (!status) status = weights_list_train(&l, p->m, "grad.", s->train.at, 0, e);
-    if (!status) status = safetensors_write(option(p, OPTION_OUT)->text, &l, NULL, 0, 0, e);
+    if (!status) status = write_result(p, &l, e);
     tensors_free(&l);
     return status;
 }
 
-/* The result must not replace what it was made of. */
-static int distinct_files(const Program *p, Error *e) {
-    const char *out = option(p, OPTION_OUT)->text;
-    int status = program_distinct(out, option(p, OPTION_WEIGHTS)->text, e);
-    if (!status) status = program_distinct(out, option(p, OPTION_TOKENS)->text, e);
-    return status ? status : output_check(out, false, e);
+static bool is_result(const PlaceFile *f, const void *user) {
+    const Pair *made = user;
+    Safetensors s = { 0 };
+    if (safetensors_open(&s, f->in.path, NULL)) return false;
+    const char *by = safetensors_metadata(&s, made->key);
+    bool own = by && !strcmp(by, made->value);
+    safetensors_close(&s);
+    return own;
+}
+
+static int check_output(const Program *p, Error *e) {
+    const Pair made = made_by(p);
+    const FilePlace place = { .path = option(p, OPTION_OUT)->text,
+                              .is_own = is_result,
+                              .user = &made,
+                              .overwrite = option(p, OPTION_OVERWRITE)->given };
+    int status = program_unread(p, place.path, e);
+    return status ? status : place_check(&place, e);
 }
 
 static int require_files(const Program *p, Error *e) {
@@ -195,7 +219,7 @@ static int require_files(const Program *p, Error *e) {
     int status = STATUS_OK;
     for (int i = 0; i < 3 && !status; i++)
         status = options_require(&p->options, needed[i], e);
-    return status ? status : distinct_files(p, e);
+    return status ? status : check_output(p, e);
 }
 
 static int run(const Program *p, bool gradients, Error *e) {

@@ -11,6 +11,7 @@
 #include "checkpoint.h"
 #include "choices.h"
 #include "own_stack.h"
+#include "place.h"
 #include "program_tokenizer.h"
 #include "weights.h"
 
@@ -152,13 +153,22 @@ int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data 
     return status;
 }
 
-int program_distinct(const char *out, const char *in, Error *e) {
-    struct stat a, b;
-    if (!out || !in || stat(out, &a) || stat(in, &b) || a.st_dev != b.st_dev
-        || a.st_ino != b.st_ino)
-        return STATUS_OK;
-    return error_set(e, STATUS_USER, "%s: expected a file to write, found one that is read (%s)",
-                     out, in);
+int program_unread(const Program *p, const char *out, Error *e) {
+    static const OptionId read[] = { OPTION_WEIGHTS, OPTION_TOKENS, OPTION_TOKENIZER, OPTION_INIT,
+                                     OPTION_BEFORE };
+    int status = place_unread(out, "/proc/self/exe", e);
+    for (size_t i = 0; !status && i < sizeof read / sizeof *read; i++) {
+        bool taken = option_is_in(&p->options.table->option[read[i]], p->options.command);
+        if (taken) status = place_unread(out, option(p, read[i])->text, e);
+    }
+    return status;
+}
+
+int program_unread_data(const char *out, const DataFiles *f, Error *e) {
+    int status = STATUS_OK;
+    for (int i = 0; !status && i < f->files; i++)
+        status = place_unread(out, f->file[i].path, e);
+    return status;
 }
 
 static int command_completion(const Program *p, Error *e) {
@@ -233,6 +243,7 @@ int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_f
     console_fill_closed();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
     signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
+    output_guard();
     Started s = {
         .p = { .api = api, .m = api->model(), .gemm = gemm, .path = "model", .file = "model" },
         .argc = argc,

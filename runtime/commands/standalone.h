@@ -72,7 +72,10 @@ const char *program_blas(const Program *p);
 /* Who multiplies matrices, for people. */
 const char *program_products(const Program *p);
 
-/* An error if both names are one existing file: output must not replace input. */
-int program_distinct(const char *out, const char *in, Error *e);
+/* An error if 'out' is a file that the command's options name to be read, or this program: what
+** --data and --val lead to is looked at with them. */
+int program_unread(const Program *p, const char *out, Error *e);
+/* The same of all files of some data. */
+int program_unread_data(const char *out, const DataFiles *f, Error *e);
 
 #endif

@@ -125,6 +125,13 @@ int safetensors_write(const char *path, const TensorList *l, const Pair *metadat
 typedef struct TensorSink TensorSink;
 typedef int TensorProducer(void *user, int32_t index, TensorSink *to, Error *e);
 int tensor_put(TensorSink *to, const void *bytes, size_t n, Error *e);
+/* Into an output that the caller commits. */
+typedef struct TensorsFrom {
+    TensorProducer *produce;
+    void *user;
+} TensorsFrom;
+int safetensors_fill(Output *to, const TensorList *l, const TensorsFrom *from, const Pair *metadata,
+                     int32_t pairs, int flags, Error *e);
 int safetensors_write_from(const char *path, const TensorList *l, TensorProducer *produce,
                            void *user, const Pair *metadata, int32_t pairs, int flags, Error *e);
 

@@ -128,7 +128,7 @@ static int make_header(Header *h, const TensorList *l, const Pair *metadata, int
 /* == The file ============================================================= */
 
 struct TensorSink {
-    Output out;
+    Output *out;
     Xxh64 sum;
     const TensorList *list;
     TensorProducer *produce;
@@ -143,7 +143,7 @@ static int put(TensorSink *k, const void *bytes, uint64_t n, Error *e) {
     while (n) {
         size_t piece = n < PIECE ? (size_t)n : PIECE;
         xxh64_add(&k->sum, p, piece);
-        int status = output_write(&k->out, p, piece, e);
+        int status = output_write(k->out, p, piece, e);
         if (status) return status;
         p += piece;
         n -= piece;
@@ -153,7 +153,7 @@ static int put(TensorSink *k, const void *bytes, uint64_t n, Error *e) {
 
 int tensor_put(TensorSink *k, const void *bytes, size_t n, Error *e) {
     if (n > k->left)
-        return error_set(e, STATUS_INTERNAL, "%s: more bytes than its tensor has", k->out.path);
+        return error_set(e, STATUS_INTERNAL, "%s: more bytes than its tensor has", k->out->path);
     k->left -= n;
     return put(k, bytes, n, e);
 }
@@ -164,32 +164,37 @@ static int put_tensor(void *state, const TensorOut *t, Error *e) {
     k->left = bytes_of(t);
     int status = k->produce(k->user, (int32_t)(t - k->list->item), k, e);
     if (status || !k->left) return status;
-    return error_set(e, STATUS_INTERNAL, "%s: fewer bytes than '%s' has", k->out.path, t->name);
+    return error_set(e, STATUS_INTERNAL, "%s: fewer bytes than '%s' has", k->out->path, t->name);
 }
 
-int safetensors_write_from(const char *path, const TensorList *l, TensorProducer *produce,
-                           void *user, const Pair *metadata, int32_t pairs, int flags, Error *e) {
+int safetensors_fill(Output *to, const TensorList *l, const TensorsFrom *from, const Pair *metadata,
+                     int32_t pairs, int flags, Error *e) {
     Header h;
-    TensorSink k = { .list = l, .produce = produce, .user = user };
+    TensorSink k = { .out = to, .list = l };
     bool checksum = flags & SAFETENSORS_CHECKSUM;
+    if (from) k.produce = from->produce, k.user = from->user;
     int status = make_header(&h, l, metadata, pairs, checksum, e);
-    if (!status) status = output_open(&k.out, path, e);
-    if (status) {
-        text_free(&h.text);
-        return status;
-    }
     xxh64_start(&k.sum, 0);
-    status = put(&k, h.text.at, h.text.length, e);
+    if (!status) status = put(&k, h.text.at, h.text.length, e);
     if (!status) status = in_order(l, put_tensor, &k, e);
     if (!status && checksum) {
         char digits[CHECKSUM_DIGITS + 1];
         print_text(digits, sizeof digits, "%016llx", (unsigned long long)xxh64_end(&k.sum));
-        status = output_patch(&k.out, CHECKSUM_AT, digits, CHECKSUM_DIGITS, e);
+        status = output_patch(to, CHECKSUM_AT, digits, CHECKSUM_DIGITS, e);
     }
-    if (status) output_discard(&k.out);
-    else status = output_commit(&k.out, flags & SAFETENSORS_PREVIOUS, e);
     text_free(&h.text);
     return status;
+}
+
+int safetensors_write_from(const char *path, const TensorList *l, TensorProducer *produce,
+                           void *user, const Pair *metadata, int32_t pairs, int flags, Error *e) {
+    Output out;
+    const TensorsFrom from = { produce, user };
+    int status = output_open(&out, path, e);
+    if (status) return status;
+    status = safetensors_fill(&out, l, &from, metadata, pairs, flags, e);
+    if (status) return output_discard(&out), status;
+    return output_commit(&out, flags & SAFETENSORS_PREVIOUS, e);
 }
 
 int safetensors_write(const char *path, const TensorList *l, const Pair *metadata, int32_t pairs,

@@ -58,6 +58,13 @@ int token_file_header(TokenHeader *h, const char *path, const unsigned char *byt
     return STATUS_OK;
 }
 
+static const char ours[16] = "strata tokens";
+enum { OURS_AT = TOKEN_FILE_HEADER - sizeof ours };
+
+bool token_file_ours(const unsigned char head[TOKEN_FILE_HEADER]) {
+    return token_file_begins(head, TOKEN_FILE_HEADER) && !memcmp(head + OURS_AT, ours, sizeof ours);
+}
+
 void token_file_print(const TokenHeader *h, unsigned char to[TOKEN_FILE_HEADER]) {
     memset(to, 0, TOKEN_FILE_HEADER);
     put_word(to, 0, h->width == 2 ? NARROW : WIDE);
@@ -65,4 +72,5 @@ void token_file_print(const TokenHeader *h, unsigned char to[TOKEN_FILE_HEADER])
     put_word(to, 2, (uint32_t)h->count);
     put_word(to, 3, (uint32_t)((uint64_t)h->count >> 32));
     memcpy(to + MAKER, h->maker, sizeof h->maker);
+    memcpy(to + OURS_AT, ours, sizeof ours);
 }

@@ -4,6 +4,7 @@
 **   [0] magic, [1] version   20240520 and 1: ids of 16 bits; 20240801 and 7: ids of 32 bits
 **   [2] ids, [3] the upper 32 bits of their number
 **   [4] to [11]              which tokenizer made them (tokenizer_fingerprint); 0: not known
+**   [252] ...                "strata tokens", where that wrote it
 **   others                   0, and not looked at
 ** llm.c has at most 2^31 - 1 ids in a file, where [3] is 0; a file with more says so in [2] and [3]
 ** together, and llm.c refuses it, because its size is another than [2] alone tells.
@@ -28,6 +29,8 @@ bool token_file_begins(const unsigned char *bytes, size_t n);
 /* Of a file of 'size' bytes whose first n (its header, if it has one whole) are given. */
 int token_file_header(TokenHeader *h, const char *path, const unsigned char *bytes, size_t n,
                       uint64_t size, Error *e);
+/* Whether strata tokens wrote this header. */
+bool token_file_ours(const unsigned char head[TOKEN_FILE_HEADER]);
 void token_file_print(const TokenHeader *h, unsigned char to[TOKEN_FILE_HEADER]);
 
 #endif

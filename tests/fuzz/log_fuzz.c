@@ -42,7 +42,7 @@ int fuzz_read(const unsigned char *bytes, size_t n) {
     bool fresh;
     if (n < 2) return 0;
     const char *path = fuzz_file(bytes + 1, n - 1);
-    int status = train_log_open(&l, path, *bytes % 5 - 1, &fresh, &e);
+    int status = train_log_open(&l, path, NULL, *bytes % 5 - 1, &fresh, &e);
     if (!status) train_log_close(&l);
     if (status && !e.text[0]) fuzz_broken("an error says nothing");
     if (input_open(&in, path, &e)) fuzz_broken("the log is gone");

@@ -297,7 +297,8 @@ static void nothing_is_replaced_unasked(void **state) {
     folder_write(&folder, "keep", "x", 1);
     refused("--to hf there", 1, "there: expected a name that is free, or --overwrite");
     refused("--to hf keep --overwrite", 1, "expected a folder, found a file");
-    refused("--to gguf keep", 1, "keep: expected a name that is free, or --overwrite");
+    refused("--to gguf keep", 1,
+            "keep: expected no file; found a text: another name, or --overwrite");
     assert_int_equal(export("--to hf there --overwrite"), 0);
     folder_write(&folder, "there/mine", "x", 1);
     refused("--to hf there --overwrite", 1, "found 'mine'");

@@ -3,6 +3,8 @@
 */
 #include "train_log.h"
 
+#include "files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,15 +18,23 @@ enum { LINE_VALUES = 100000 };
 /* What a line of the log is about. */
 typedef enum LineKind { LINE_RUN, LINE_STEP, LINE_OTHER } LineKind;
 
-static LineKind read_line(const char *path, const char *text, size_t length, int64_t *step) {
+typedef struct LogLine {
+    int64_t step;
+    char run[32]; /* of the run's line */
+} LogLine;
+
+static LineKind read_line(const char *path, const char *text, size_t length, LogLine *line) {
     Json j = { 0 };
     Error ignored = { 0 };
     LineKind kind = LINE_OTHER;
+    *line = (LogLine){ 0 };
     if (json_parse(&j, path, text, length, LINE_VALUES, &ignored)) return kind;
     if (j.node[0].type == JSON_OBJECT) {
         const JsonNode *at = json_member(&j, j.node, "step");
-        if (at && json_int64(at, step)) kind = LINE_STEP;
+        const JsonNode *run = json_member(&j, j.node, "run");
+        if (at && json_int64(at, &line->step)) kind = LINE_STEP;
         else if (json_member(&j, j.node, "strata")) kind = LINE_RUN;
+        if (run && run->text) print_text(line->run, sizeof line->run, "%s", run->text);
     }
     json_free(&j);
     return kind;
@@ -42,25 +52,36 @@ static bool is_lost(const char *line, size_t n, int64_t number) {
         || (n > sizeof start && !memcmp(line, start, sizeof start - 1));
 }
 
+static int not_a_log(const char *path, Error *e) {
+    return error_set(e, STATUS_USER,
+                     "%s:1: expected a log of training, which starts with {\"strata\": …}; it is "
+                     "left as it is",
+                     path);
+}
+
+static int other_run(const char *path, Error *e) {
+    return error_set(e, STATUS_USER,
+                     "%s:1: expected the log of this run, found another run's; it is left as it "
+                     "is: another --log, or --overwrite",
+                     path);
+}
+
 /* Bytes of f to keep: the run's line and steps up to 'resume' (none if it is negative). */
-static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e) {
+static int scan(FILE *f, const char *path, const char *run, int64_t resume, off_t *keep, Error *e) {
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
     int status = STATUS_OK;
     *keep = 0;
     for (int64_t number = 1; !status && (n = getline(&line, &room, f)) > 0; number++) {
-        int64_t step = 0;
+        LogLine at;
         bool whole = line[n - 1] == '\n';
         if (is_lost(line, (size_t)n, number)) break;
-        LineKind kind = read_line(path, line, (size_t)n, &step);
-        if (number == 1 && kind != LINE_RUN && (whole || n > 200))
-            status =
-                error_set(e, STATUS_USER,
-                          "%s:1: expected a log of training, which starts with {\"strata\": …}; "
-                          "it is left as it is",
-                          path);
-        if (resume < 0 || !whole || (kind == LINE_STEP && step > resume)) break;
+        LineKind kind = read_line(path, line, (size_t)n, &at);
+        if (number == 1 && kind != LINE_RUN && (whole || n > 200)) status = not_a_log(path, e);
+        else if (number == 1 && whole && run && strcmp(at.run, run) != 0)
+            status = other_run(path, e);
+        if (resume < 0 || !whole || (kind == LINE_STEP && at.step > resume)) break;
         if (!status && kind == LINE_OTHER)
             status = error_set(e, STATUS_USER,
                                "%s:%lld: expected a line of a training log, found something else",
@@ -72,7 +93,7 @@ static int scan(FILE *f, const char *path, int64_t resume, off_t *keep, Error *e
     return status;
 }
 
-static int cut(TrainLog *l, int64_t resume, bool *fresh, Error *e) {
+static int cut(TrainLog *l, const char *run, int64_t resume, bool *fresh, Error *e) {
     int copy = dup(l->fd);
     FILE *f = copy < 0 ? NULL : fdopen(copy, "r");
     if (!f) {
@@ -80,17 +101,25 @@ static int cut(TrainLog *l, int64_t resume, bool *fresh, Error *e) {
         return error_errno(e, l->path, "read", errno);
     }
     off_t keep = 0;
-    int status = scan(f, l->path, resume, &keep, e);
+    int status = scan(f, l->path, run, resume, &keep, e);
     fclose(f);
     *fresh = keep == 0;
     if (!status && ftruncate(l->fd, keep)) status = error_errno(e, l->path, "shorten", errno);
     return status;
 }
 
-int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, Error *e) {
+/* What is written there is gone: nothing is cut, and no step is left out. */
+static int open_stream(TrainLog *l, Error *e) {
+    l->fd = open(l->path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    return l->fd < 0 ? error_errno(e, l->path, "open", errno) : STATUS_OK;
+}
+
+int train_log_open(TrainLog *l, const char *path, const char *run, int64_t resume, bool *fresh,
+                   Error *e) {
     *l = (TrainLog){ .fd = -1, .path = path };
     *fresh = true;
     if (!path) return STATUS_OK;
+    if (output_is_stream(path)) return open_stream(l, e);
     l->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     if (l->fd < 0) return error_errno(e, path, "open", errno);
     struct stat st;
@@ -98,7 +127,7 @@ int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, E
     if (fstat(l->fd, &st) || !S_ISREG(st.st_mode))
         status = error_set(e, STATUS_USER,
                            "%s: expected a regular file for the log, found something else", path);
-    if (!status) status = cut(l, resume, fresh, e);
+    if (!status) status = cut(l, run, resume, fresh, e);
     if (status) train_log_close(l);
     return status;
 }

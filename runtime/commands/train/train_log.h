@@ -37,9 +37,11 @@ typedef struct TrainEvaluation {
 } TrainEvaluation;
 
 /* path NULL: a log that keeps nothing.  resume >= 0: lines of later steps are cut, the
-** others stay; else the file starts anew.  A file that is no such log is refused.
+** others stay; else the file starts anew.  A file that is no such log is refused, and so is that of
+** another run than 'run' (NULL: of any).
 ** *fresh: it is empty and wants its first line. */
-int train_log_open(TrainLog *l, const char *path, int64_t resume, bool *fresh, Error *e);
+int train_log_open(TrainLog *l, const char *path, const char *run, int64_t resume, bool *fresh,
+                   Error *e);
 int train_log_step(TrainLog *l, const TrainStep *s, Error *e);
 int train_log_evaluation(TrainLog *l, const TrainEvaluation *x, Error *e);
 /* writes l->line, which the caller made, and clears it */

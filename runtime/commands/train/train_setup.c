@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place.h"
 #include "program_tokenizer.h"
 #include "weights.h"
 
@@ -65,13 +66,13 @@ static int check_options(const Program *p, Error *e) {
 
 /* No output may land on another file of the run. */
 static int check_files(const Run *r, Error *e) {
-    const Program *p = r->p;
-    const char *log = option(p, OPTION_LOG)->text;
-    int status = log && strcmp(log, r->out) == 0
-        ? error_set(e, STATUS_USER, "%s: expected different files for --out and --log, found one",
-                    log)
-        : program_distinct(r->out, log, e);
-    if (!status) status = program_distinct(log, option(p, OPTION_INIT)->text, e);
+    const char *log = option(r->p, OPTION_LOG)->text, *out[] = { r->out, r->best, r->before };
+    int status = program_unread(r->p, log, e);
+    for (int i = 0; !status && i < 3; i++)
+        if (log && (!strcmp(log, out[i]) || place_distinct(out[i], log, NULL)))
+            status = error_set(e, STATUS_USER,
+                               "%s: expected different files for --out and --log, found one", log);
+        else status = program_unread(r->p, out[i], e);
     if (!status) status = output_check(r->out, true, e);
     return status ? status : output_check(r->best, false, e);
 }
@@ -114,11 +115,10 @@ static int make_tokenizer(Run *r, const Safetensors *from, const DataFiles *f, E
 
 /* No output may land on what is read. */
 static int check_inputs(const Run *r, const DataFiles *f, Error *e) {
+    const char *out[] = { r->out, r->best, r->before, option(r->p, OPTION_LOG)->text };
     int status = STATUS_OK;
-    for (int i = 0; !status && i < f->files; i++) {
-        status = program_distinct(r->out, f->file[i].path, e);
-        if (!status) status = program_distinct(option(r->p, OPTION_LOG)->text, f->file[i].path, e);
-    }
+    for (int i = 0; !status && i < 4; i++)
+        status = program_unread_data(out[i], f, e);
     return status;
 }
 
@@ -209,6 +209,7 @@ static int start_fresh(Run *r, Error *e) {
 static int open_log(Run *r, Error *e) {
     bool fresh = true;
     int status = train_log_open(&r->log, option(r->p, OPTION_LOG)->text,
+                                option(r->p, OPTION_OVERWRITE)->given ? NULL : r->state.run,
                                 r->resumed ? r->state.step : -1, &fresh, e);
     return status || !fresh ? status : run_log(r, e);
 }

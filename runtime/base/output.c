@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+** Atomic output; see files.h.
+** Everything about an output happens relative to its folder, opened once, so that
+** neither chdir nor a folder that is renamed meanwhile sends it elsewhere.
+*/
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* == Signals ============================================================== */
+
+/* What this process writes at the moment, if it is to go with it. */
+static Output *under_way;
+static pid_t guarded; /* 0: nobody asked for it */
+static sigset_t stops, before_hold;
+static int holds;
+
+/* A process that a guarded one forked has a copy of its list, and removes nothing of it. */
+static void remove_and_stop(int number) {
+    for (const Output *o = guarded == getpid() ? under_way : NULL; o; o = o->next)
+        unlinkat(o->folder, o->temp, 0);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void output_guard(void) {
+    static const int number[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction how = { .sa_handler = remove_and_stop }, was;
+    sigemptyset(&stops);
+    for (int i = 0; i < 3; i++)
+        sigaddset(&stops, number[i]);
+    how.sa_mask = stops;
+    guarded = getpid();
+    under_way = NULL;
+    holds = 0;
+    for (int i = 0; i < 3; i++)
+        if (!sigaction(number[i], NULL, &was) && was.sa_handler != SIG_IGN)
+            sigaction(number[i], &how, NULL);
+}
+
+void output_hold(void) {
+    if (guarded == getpid() && !holds++) pthread_sigmask(SIG_BLOCK, &stops, &before_hold);
+}
+
+void output_release(void) {
+    if (guarded == getpid() && !--holds) pthread_sigmask(SIG_SETMASK, &before_hold, NULL);
+}
+
+static void begin(Output *o) {
+    if (guarded != getpid()) return;
+    o->next = under_way;
+    under_way = o;
+}
+
+static void end(const Output *o) {
+    for (Output **at = &under_way; guarded == getpid() && *at; at = &(*at)->next)
+        if (*at == o) {
+            *at = o->next;
+            break;
+        }
+}
+
+/* == Output =============================================================== */
+
+static char *joined(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b);
+    char *s = malloc(n + m + 1);
+    if (s) {
+        memcpy(s, a, n);
+        memcpy(s + n, b, m + 1);
+    }
+    return s;
+}
+
+static void output_free(Output *o) {
+    end(o);
+    if (o->fd >= 0) close(o->fd);
+    if (o->folder >= 0) close(o->folder);
+    free(o->path);
+    free(o->name);
+    free(o->temp);
+    *o = (Output){ .fd = -1, .folder = -1 };
+}
+
+/* The descriptor that a name stands for; -1: it is no such name. */
+static int descriptor_of(const char *path) {
+    int n = -1;
+    char rest;
+    if (!strcmp(path, "/dev/stdout")) return STDOUT_FILENO;
+    if (!strcmp(path, "/dev/stderr")) return STDERR_FILENO;
+    return sscanf(path, "/dev/fd/%5d%c", &n, &rest) == 1 ? n : -1;
+}
+
+bool output_is_stream(const char *path) {
+    struct stat s;
+    return descriptor_of(path) >= 0 || (!lstat(path, &s) && S_ISCHR(s.st_mode));
+}
+
+/* What is no place in a folder is written as it comes; a descriptor goes on where it is. */
+static int open_stream(Output *o, const char *path, Error *e) {
+    int n = descriptor_of(path);
+    *o = (Output){ .fd = -1, .folder = -1, .path = strdup(path) };
+    if (!o->path) return error_memory(e, path, strlen(path));
+    o->fd = n >= 0 ? fcntl(n, F_DUPFD_CLOEXEC, 3)
+                   : file_above_standard(open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    off_t at = o->fd < 0 ? 0 : lseek(o->fd, 0, SEEK_CUR);
+    o->begin = at > 0 ? (uint64_t)at : 0;
+    if (o->fd >= 0) return STATUS_OK;
+    int status = error_errno(e, path, "open", errno);
+    output_free(o);
+    return status;
+}
+
+/* Splits the path and opens its folder. */
+static int locate(Output *o, const char *path, Error *e) {
+    *o = (Output){ .fd = -1, .folder = -1 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+        return error_set(e, STATUS_USER, "%s: expected a file's name, found a folder's", path);
+    o->path = strdup(path);
+    o->name = strdup(name);
+    o->temp = joined(name, ".strata-tmp");
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int status = STATUS_OK;
+    if (!o->path || !o->name || !o->temp || !folder) {
+        status = error_memory(e, path, strlen(path));
+    } else {
+        o->folder = file_above_standard(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (o->folder < 0) status = error_errno(e, path, "open its folder", errno);
+    }
+    free(folder);
+    if (status) output_free(o);
+    return status;
+}
+
+/* A name in the folder may be taken by a regular file only; *there tells whether it is. */
+static int regular_or_none(const Output *o, const char *name, const char *suffix, struct stat *s,
+                           bool *there, Error *e) {
+    *there = false;
+    if (fstatat(o->folder, name, s, AT_SYMLINK_NOFOLLOW)) {
+        if (errno == ENOENT) return STATUS_OK;
+        return error_errno(e, o->path, "look at it", errno);
+    }
+    *there = true;
+    if (S_ISREG(s->st_mode)) return STATUS_OK;
+    return error_set(e, STATUS_USER, "%s%s: expected a regular file or a new name, found %s",
+                     o->path, suffix, file_kind(s));
+}
+
+/* Whether the temporary file is that one; errno is 0 if it could be looked at, or is not there. */
+static bool same_file(const Output *o, int fd) {
+    struct stat a, b;
+    errno = 0;
+    if (fstat(fd, &a) || fstatat(o->folder, o->temp, &b, AT_SYMLINK_NOFOLLOW)) {
+        if (errno == ENOENT) errno = 0;
+        return false;
+    }
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Locks where the file system can; false if another process holds the lock. */
+static bool lock(int fd) { return !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK; }
+
+/* Removes a temporary file that no process holds any more. */
+static int remove_stale(Output *o, Error *e) {
+    struct stat s;
+    bool there;
+    int status = regular_or_none(o, o->temp, ".strata-tmp", &s, &there, e);
+    if (status || !there) return status;
+    int fd = openat(o->folder, o->temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? STATUS_OK
+                               : error_errno(e, o->path, "replace its .strata-tmp", errno);
+    if (!lock(fd))
+        status = error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
+    else if (same_file(o, fd) ? unlinkat(o->folder, o->temp, 0) && errno != ENOENT : errno)
+        status = error_errno(e, o->path, "replace its .strata-tmp", errno);
+    close(fd);
+    return status;
+}
+
+/* Two processes may race for the name: whoever holds the lock of the file that bears it wins. */
+static int create_temp(Output *o, Error *e) {
+    for (int attempt = 0; attempt < 16; attempt++) {
+        int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+        int fd = file_above_standard(openat(o->folder, o->temp, flags, 0666));
+        if (fd >= 0) {
+            bool locked = lock(fd);
+            if (locked && same_file(o, fd)) {
+                o->fd = fd;
+                return STATUS_OK;
+            }
+            int number = locked ? errno : 0;
+            close(fd);
+            if (number) return error_errno(e, o->path, "look at its .strata-tmp", number);
+        } else if (errno != EEXIST) {
+            return error_errno(e, o->path, "create it", errno);
+        } else {
+            int status = remove_stale(o, e);
+            if (status) return status;
+        }
+    }
+    return error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
+}
+
+int output_open(Output *o, const char *path, Error *e) {
+    struct stat s;
+    bool there;
+    if (output_is_stream(path)) return open_stream(o, path, e);
+    int status = locate(o, path, e);
+    if (status) return status;
+    status = regular_or_none(o, o->name, "", &s, &there, e);
+    output_hold();
+    if (!status) status = create_temp(o, e);
+    if (!status) begin(o);
+    output_release();
+    /* as it was; failing is harmless */
+    if (!status && there) (void)!fchmod(o->fd, s.st_mode & 0777);
+    if (status) output_free(o);
+    return status;
+}
+
+int output_check(const char *path, bool keep_previous, Error *e) {
+    Output o;
+    struct stat s;
+    bool there;
+    if (!keep_previous && output_is_stream(path)) return STATUS_OK;
+    int status = locate(&o, path, e);
+    if (status) return status;
+    status = regular_or_none(&o, o.name, "", &s, &there, e);
+    if (!status && keep_previous) {
+        char *previous = joined(o.name, ".prev");
+        status = previous ? regular_or_none(&o, previous, ".prev", &s, &there, e)
+                          : error_memory(e, path, 8);
+        free(previous);
+    }
+    if (!status && faccessat(o.folder, ".", W_OK | X_OK, AT_EACCESS))
+        status = error_errno(e, path, "write to its folder", errno);
+    output_free(&o);
+    return status;
+}
+
+int output_write(Output *o, const void *bytes, size_t n, Error *e) {
+    const char *p = bytes;
+    while (n) {
+        ssize_t put = write(o->fd, p, n < (1u << 30) ? n : (1u << 30));
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return error_errno(e, o->path, "write", errno);
+        p += put;
+        n -= (size_t)put;
+    }
+    return STATUS_OK;
+}
+
+int output_patch(Output *o, uint64_t at, const void *bytes, size_t n, Error *e) {
+    const char *p = bytes;
+    at += o->begin;
+    while (n) {
+        ssize_t put = pwrite(o->fd, p, n, (off_t)at);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return error_errno(e, o->path, "write", errno);
+        p += put;
+        at += (uint64_t)put;
+        n -= (size_t)put;
+    }
+    return STATUS_OK;
+}
+
+/* The new file and the old one change names in one step; then the old one, which bears the
+** temporary name now, becomes the previous.  Without that system call: two renames. */
+static int rotate(Output *o, const char *previous, Error *e) {
+    if (!renameat2(o->folder, o->temp, o->folder, o->name, RENAME_EXCHANGE)) {
+        if (!renameat(o->folder, o->temp, o->folder, previous)) return STATUS_OK;
+        return error_errno(e, o->path, "keep the file before as .prev (the new one is there)",
+                           errno);
+    }
+    if (errno != EINVAL && errno != ENOSYS) return error_errno(e, o->path, "replace it", errno);
+    if (renameat(o->folder, o->name, o->folder, previous))
+        return error_errno(e, o->path, "keep the file before as .prev", errno);
+    if (renameat(o->folder, o->temp, o->folder, o->name))
+        return error_errno(e, o->path, "replace it", errno);
+    return STATUS_OK;
+}
+
+static int appear(Output *o, bool keep_previous, Error *e) {
+    struct stat s;
+    bool there, taken;
+    int status = regular_or_none(o, o->name, "", &s, &there, e);
+    if (status) return status;
+    if (!keep_previous || !there) {
+        if (renameat(o->folder, o->temp, o->folder, o->name))
+            return error_errno(e, o->path, "rename", errno);
+        return STATUS_OK;
+    }
+    char *previous = joined(o->name, ".prev");
+    if (!previous) return error_memory(e, o->path, strlen(o->name) + 6);
+    status = regular_or_none(o, previous, ".prev", &s, &taken, e);
+    if (!status) status = rotate(o, previous, e);
+    free(previous);
+    return status;
+}
+
+static int commit_file(Output *o, bool keep_previous, Error *e) {
+    int status = appear(o, keep_previous, e);
+    if (status) return output_discard(o), status;
+    if (fsync(o->folder) && errno != EINVAL && errno != EROFS)
+        status = error_errno(e, o->path, "flush its folder (the file is there)", errno);
+    output_free(o);
+    return status;
+}
+
+/* A signal must not find the old file under the temporary name. */
+int output_commit(Output *o, bool keep_previous, Error *e) {
+    int status = STATUS_OK;
+    if (fsync(o->fd) && errno != EINVAL && errno != EROFS)
+        status = error_errno(e, o->path, "flush", errno);
+    if (status || o->folder < 0) return output_discard(o), status;
+    output_hold();
+    status = commit_file(o, keep_previous, e);
+    output_release();
+    return status;
+}
+
+void output_discard(Output *o) {
+    output_hold();
+    if (o->folder >= 0 && o->fd >= 0 && same_file(o, o->fd)) unlinkat(o->folder, o->temp, 0);
+    output_free(o);
+    output_release();
+}
