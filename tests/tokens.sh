@@ -46,7 +46,7 @@ for order in random sequential shuffled; do
         --overwrite >/dev/null
     same texts.log file.log $order
 done
-./signs train --data one two set --steps 8 --log texts.log --out signs.safetensors >/dev/null
+./signs train --data one two set --steps 8 --log signs.log --out signs.safetensors >/dev/null
 cp signs.safetensors w
 "$strata" tokens one two set -o signs.bin --spec signs.lua --weights w >/dev/null
 ./signs train --data signs.bin --steps 8 --log file.log --out v --overwrite --init w >/dev/null

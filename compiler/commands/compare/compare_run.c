@@ -186,6 +186,11 @@ static int start(Trainer *t, const RunPlan *p, int64_t after, Error *e) {
 static int go_on(Trainer *t, const RunPlan *p, Error *e) {
     Error first = { 0 };
     int64_t after = t->asked->keep ? step_of(p) : 0;
+    if (after > t->c->steps)
+        return error_set(e, STATUS_USER,
+                         "%s.safetensors: expected at most the %d steps of this comparison, found "
+                         "step %lld: another --keep, or without that file",
+                         p->base, t->c->steps, (long long)after);
     int status = after > 0 ? start(t, p, after, &first) : STATUS_USER;
     if (status == STATUS_USER) return start(t, p, 0, e);
     return status ? error_set(e, status, "%s", first.text) : STATUS_OK;

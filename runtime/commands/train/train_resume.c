@@ -86,6 +86,7 @@ static int check_replaced(const Run *r, const char *path, bool beside, Error *e)
     Error unread = { 0 };
     if (stat(path, &is)) return errno == ENOENT ? STATUS_OK : error_errno(e, path, "open", errno);
     if (!is.st_size) return STATUS_OK;
+    if (!(is.st_mode & 0222)) return error_set(e, STATUS_USER, "%s is read-only: " HOW, path);
     int status = safetensors_open(&f, path, &unread);
     if (status && status != STATUS_USER) return error_set(e, status, "%s", unread.text);
     if (status)
