@@ -18,8 +18,8 @@ done
 grep -q '^next: strata build first/model.lua$' list || fail "expected the next command"
 cp -r first before
 ! "$strata" init first 2>error || fail "expected a second init to be refused"
-grep -q '^error: strata init: expected a folder without model.lua, or --overwrite, found one in first$' error ||
-    fail "found: $(cat error)"
+wanted='expected a folder without model.lua, or --overwrite, found one in first'
+grep -q "^error: strata init: $wanted\$" error || fail "found: $(cat error)"
 diff -r first before || fail "expected a refused init to change nothing"
 mkdir bare && (cd bare && "$strata" init >/dev/null && "$strata" check model.lua >/dev/null)
 

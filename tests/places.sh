@@ -104,7 +104,9 @@ over() {
     object) "$strata" build m.lua --emit obj -o "$to" "$@" ;;
     rule) "$strata" build m.lua -o new --depfile "$to" "$@" ;;
     text) "$strata" inspect m.lua --kernels -o "$to" "$@" ;;
-    page) "$strata" compare m.lua plain.lua --train text --val val --init w --steps 1 -o "$to" "$@" ;;
+    page)
+        "$strata" compare m.lua plain.lua --train text --val val --init w --steps 1 -o "$to" "$@"
+        ;;
     gguf) "$strata" export ex.lua --weights ex.safetensors --to gguf "$to" "$@" ;;
     hf) "$strata" export ex.lua --weights ex.safetensors --to hf "$to" "$@" ;;
     tokens) "$strata" tokens text --spec m.lua -o "$to" "$@" ;;
@@ -157,8 +159,8 @@ cp /bin/true kinds/program && printf '{"mine": 1}\n' >kinds/json
 printf '!<arch>\nmine' >kinds/archive
 kinds=$(cd kinds && ls)
 odd='own folder full link dangling fifo empty read_only'
-sha256sum m.lua plain.lua mine.lua text val tok.json m plain w w.best other p in log lora.lua adapted \
-    im.* ex.* hf/* >before
+sha256sum m.lua plain.lua mine.lua text val tok.json m plain w w.best other p in log lora.lua \
+    adapted im.* ex.* hf/* >before
 
 put() {    # put KIND PATH
     rm -rf out out.* new new.* elsewhere
@@ -208,7 +210,8 @@ one() {    # one NAME KIND WORDS...: the column's letter
     rows=$((rows + 1))
     if cmp -s was is; then letter=. && kept=$((kept + 1))
     else letter=R && replaced=$((replaced + 1)); fi
-    [ -z "$(find . -name '*.strata-*')" ] || fail "$name over $kind left $(find . -name '*.strata-*')"
+    left=$(find . -name '*.strata-*')
+    [ -z "$left" ] || fail "$name over $kind left $left"
 }
 printf '%-10s' command
 for kind in $kinds $odd; do printf ' %s' "$kind"; done
@@ -251,7 +254,8 @@ for name in $names; do
             over "$name" "$path" --overwrite </dev/null
             status=$?
             rows=$((rows + 1)) kept=$((kept + 1))
-            [ $status = 1 ] || [ $status = 2 ] || fail "$name over $path, which it reads: $status, $(cat err)"
+            [ $status = 1 ] || [ $status = 2 ] ||
+                fail "$name over $path, which it reads: $status, $(cat err)"
             [ -L soft ] && [ hard -ef "$file" ] || fail "$name over $path: links are others"
         done
         ! over "$name" "$file" </dev/null || fail "$name over $file, which it reads"

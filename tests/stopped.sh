@@ -26,21 +26,21 @@ return model {
 END
 head -c 4000000 /dev/zero | tr '\0' 'a' >text
 "$strata" build m.lua >/dev/null || die "no program"
-{ printf '\210\330\064\001\001\0\0\0\350\003\0\0' && head -c 1012 /dev/zero && head -c 2000 /dev/zero
-} >ids
+{ printf '\210\330\064\001\001\0\0\0\350\003\0\0' && head -c 3012 /dev/zero; } >ids
 ./m train --data ids --steps 0 --out w >/dev/null || die "no weights"
 "$strata" export m.lua --weights w --to hf hf >/dev/null || die "no export"
 "$strata" export m.lua --weights w --to hf there >/dev/null || die "no second export"
 sha256sum there/* >folder
 
+strata() { exec env --default-signal=INT "$strata" "$@"; }
 run() {
     case $1 in
-    hf) exec env --default-signal=INT "$strata" export m.lua --weights w --to hf out ;;
-    replace) exec env --default-signal=INT "$strata" export m.lua --weights w --to hf there --overwrite ;;
-    gguf) exec env --default-signal=INT "$strata" export m.lua --weights w --to gguf out ;;
-    import) exec env --default-signal=INT "$strata" import hf -o out ;;
-    strip) exec env --default-signal=INT "$strata" weights strip w -o out ;;
-    quantize) exec env --default-signal=INT "$strata" quantize w --spec m.lua -o out ;;
+    hf) strata export m.lua --weights w --to hf out ;;
+    replace) strata export m.lua --weights w --to hf there --overwrite ;;
+    gguf) strata export m.lua --weights w --to gguf out ;;
+    import) strata import hf -o out ;;
+    strip) strata weights strip w -o out ;;
+    quantize) strata quantize w --spec m.lua -o out ;;
     esac >said 2>err
 }
 # stop SIGNAL COMMAND: at the first sight of a temporary file; $status, 0 if it was too late
@@ -90,9 +90,9 @@ for command in hf replace gguf import; do
     esac
     rm -rf out out.lua out.safetensors
     (run $command) || fail "$command after -9: $(cat err)"
-    [ $named = 0 ] || grep -q '^note: .*strata-tmp, which an export that was stopped left: removed' \
-        err || fail "$command after -9 does not say what it found: $(cat err)"
-    [ -z "$(find . -path ./tmp -prune -o -name '*strata-*' -print)" ] || fail "$command left $(left)"
+    said='strata-tmp, which an export that was stopped left: removed'
+    [ $named = 0 ] || grep -q "^note: .*$said" err || fail "$command after -9 does not say what it found: $(cat err)"
+    [ -z "$(find . -maxdepth 2 -name '*.strata-*')" ] || fail "$command left $(left)"
     rm -rf out*
 done
 # A folder under the temporary name that holds something else is nobody's to remove.

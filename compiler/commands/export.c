@@ -22,7 +22,14 @@ static int take(Export *x, const Options *o, Error *e) {
     x->spec = o->word[0];
     x->out = o->word[1];
     int status = options_require(o, STRATA_OPTION_EXPORT_WEIGHTS, e);
-    return status ? status : options_require(o, STRATA_OPTION_EXPORT_TO, e);
+    if (!status) status = options_require(o, STRATA_OPTION_EXPORT_TO, e);
+    if (status || !option_of(o, STRATA_OPTION_EXPORT_TYPE)->given
+        || !strcmp(option_of(o, STRATA_OPTION_EXPORT_TO)->text, "gguf"))
+        return status;
+    return error_set(
+        e, STATUS_USAGE,
+        "strata export: --type: expected --to gguf with it, found --to hf, which keeps "
+        "the weights' type");
 }
 
 static int check_model(const Export *x, Error *e) {

@@ -44,17 +44,28 @@ static int take(TokensOptions *to, const Options *o, Error *e) {
 
 /* == The tokenizer ======================================================== */
 
+static int check_unlearnt(const TokensOptions *o, const char *tokenizer, Error *e) {
+    if (!o->weights) return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "strata tokens: --weights: expected a tokenizer that is learnt from training "
+                     "text with it, found '%s'",
+                     tokenizer);
+}
+
 /* A tokenizer that is learnt from training text is in the weights that were trained on it. */
 static int load(Tokenizer *t, const TokensOptions *o, const TokenizerKind *kind, int64_t vocab,
                 Error *e) {
     Safetensors s = { 0 };
+    int status = STATUS_OK;
     if (kind->tensor && !o->weights)
         return error_set(e, STATUS_USAGE,
                          "strata tokens: expected --weights W, trained with the tokenizer \"%s\", "
                          "which is learnt from the training text, found none",
                          kind->name);
+    if (!kind->tensor) status = check_unlearnt(o, kind->name, e);
+    if (status) return status;
     if (!o->weights) return tokenizer_learn(t, kind, vocab, "", 0, e);
-    int status = safetensors_open(&s, o->weights, e);
+    status = safetensors_open(&s, o->weights, e);
     if (!status) status = safetensors_verify(&s, NULL, e);
     if (!status) status = tokenizer_load(t, kind, vocab, &s, e);
     safetensors_close(&s);
@@ -68,6 +79,7 @@ static int of_spec(Tokenizer *t, const TokensOptions *o, Allowance *a, int64_t *
     const CarriedFile *f = &m->tokenizer_file;
     *vocab = m->vocab;
     int status = place_unread_all(o->output, m->read_file, m->nread_file, e);
+    if (!status && f->bytes) status = check_unlearnt(o, m->tokenizer, e);
     if (!status)
         status = f->bytes ? tokenizer_parse(t, m->tokenizer, f->bytes, f->size, e)
                           : tokenizer_kind(m->tokenizer ? m->tokenizer : "", &kind, e);

@@ -244,6 +244,19 @@ static FilePlace place_of(const Options *o) {
                         .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given };
 }
 
+/* Options of one that writes, or of strip alone. */
+static int check_options(const Options *o, int which, Error *e) {
+    static const int options[] = { STRATA_OPTION_MATCH, STRATA_OPTION_NEW_WEIGHTS,
+                                   STRATA_OPTION_OVERWRITE };
+    char name[32];
+    for (int i = 0; i < 3; i++)
+        if (option_of(o, options[i])->given && which != STRIP && (!i || !tool[which].writes))
+            return error_set(e, STATUS_USAGE, "strata weights %s: expected no %s, which is of %s",
+                             tool[which].name, option_name(name, &o->table->option[options[i]]),
+                             i ? "strip and merge" : "strip");
+    return STATUS_OK;
+}
+
 /* And what it writes replaces nothing. */
 static int check_words(const Options *o, int *which, Error *e) {
     const char *word = o->words ? o->word[0] : "nothing";
@@ -259,7 +272,8 @@ static int check_words(const Options *o, int *which, Error *e) {
     if (tool[*which].writes && !out)
         return error_set(e, STATUS_USAGE, "strata weights %s: expected -o FILE, found none", word);
     const FilePlace to = place_of(o);
-    if (!tool[*which].writes) return STATUS_OK;
+    int unread = check_options(o, *which, e);
+    if (unread || !tool[*which].writes) return unread;
     int status = place_unread_all(out, (const char *const *)o->word + 1, o->words - 1, e);
     return status ? status : place_check(&to, e);
 }

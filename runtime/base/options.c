@@ -299,6 +299,21 @@ void options_free(Options *o) {
     o->word = NULL;
 }
 
+int options_need(const Options *o, const OptionNeed *need, int n, Error *e) {
+    char in[64], one[32], two[32];
+    for (int i = 0; i < n; i++) {
+        const OptionRow *r = &o->table->option[need[i].option],
+                        *other = &o->table->option[need[i].other];
+        if (!o->value[need[i].option].given || o->value[need[i].other].given
+            || !option_is_in(other, o->command))
+            continue;
+        return error_set(e, STATUS_USAGE, "%s: %s: expected %s with it, found none",
+                         place(in, o->table, o->command), option_name(one, r),
+                         option_name(two, other));
+    }
+    return STATUS_OK;
+}
+
 int options_require(const Options *o, int option, Error *e) {
     const OptionRow *r = &o->table->option[option];
     char in[64], name[32];

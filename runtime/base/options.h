@@ -104,6 +104,13 @@ void options_free(Options *o);
 /* STATUS_USAGE unless the option was given. */
 int options_require(const Options *o, int option, Error *e);
 
+/* An option that says nothing without another one. */
+typedef struct OptionNeed {
+    int option, other;
+} OptionNeed;
+/* STATUS_USAGE where one of the first was given without its other, which the command has. */
+int options_need(const Options *o, const OptionNeed *need, int n, Error *e);
+
 /* An option's value, one that is no list of words; false where 'text' is none of the row's. */
 bool option_read(OptionValue *v, const OptionRow *r, const char *text);
 

@@ -192,6 +192,13 @@ static int print_help(const Program *p, Error *e) {
     return console_lines(&t, e);
 }
 
+/* What would be ignored. */
+static const OptionNeed needs[] = {
+    { OPTION_DRAFT_WEIGHTS, OPTION_DRAFT },
+    { OPTION_BENCH_PROMPT, OPTION_DECODE },
+    { OPTION_OVERWRITE, OPTION_OUTPUT },
+};
+
 static int run(Program *p, int argc, char **argv, Error *e) {
     static int (*const command[COMMANDS])(const Program *, Error *) = {
         [COMMAND_INFO] = command_info,
@@ -211,7 +218,8 @@ static int run(Program *p, int argc, char **argv, Error *e) {
     if (status) return status;
     if (p->options.version) return print_version(p, e);
     if (p->options.help) return print_help(p, e);
-    status = choices_check(p, e);
+    status = options_need(&p->options, needs, sizeof needs / sizeof *needs, e);
+    if (!status) status = choices_check(p, e);
     return status ? status : command[p->options.command](p, e);
 }
 

@@ -161,6 +161,10 @@ static int choose(Bench *b, Error *e) {
     if (b->mode == BENCH_OF_DECODE && length->given)
         return error_set(e, STATUS_USAGE,
                          "bench: --length: expected with --train only, found with --decode");
+    if (b->mode == BENCH_OF_DECODE && option(p, OPTION_BENCH_STEPS)->given)
+        return error_set(e, STATUS_USAGE,
+                         "bench: --steps: expected with --train or --prefill, found with --decode, "
+                         "whose tokens are its steps");
     b->length = prefill->given ? prefill->count
         : decode->given        ? decode->count
         : length->given        ? length->counts[0]
