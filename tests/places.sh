@@ -289,7 +289,7 @@ grep -q '^  - -- mine' err || fail "expected the line that was edited: $(cat err
 "$strata" export ex.lua --weights ex.safetensors --to hf twice >/dev/null || fail "no export"
 sha256sum twice/* >folder
 for out in twice ./twice/ "$work/twice"; do
-    ! "$strata" export im.lua --weights twice/model.safetensors --to hf $out --overwrite \
+    ! "$strata" export ex.lua --weights twice/model.safetensors --to hf $out --overwrite \
         >said 2>err || fail "export replaced the folder that it reads"
     grep -q 'found one with a file that is read' err || fail "$(cat err)"
     sha256sum -c --quiet folder || fail "export changed the folder that it reads"

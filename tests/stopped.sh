@@ -91,7 +91,8 @@ for command in hf replace gguf import; do
     rm -rf out out.lua out.safetensors
     (run $command) || fail "$command after -9: $(cat err)"
     said='strata-tmp, which an export that was stopped left: removed'
-    [ $named = 0 ] || grep -q "^note: .*$said" err || fail "$command after -9 does not say what it found: $(cat err)"
+    [ $named = 0 ] || grep -q "^note: .*$said" err ||
+        fail "$command after -9 does not say what it found: $(cat err)"
     [ -z "$(find . -maxdepth 2 -name '*.strata-*')" ] || fail "$command left $(left)"
     rm -rf out*
 done
