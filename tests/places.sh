@@ -223,7 +223,7 @@ for name in $names; do
         is_in "$kind$name" "ownhf read_onlyhf" && continue
         one "$name" "$kind"
         printf ' %s' "$letter"
-        if is_in "$kind" "$(owns "$name") empty"; then
+        if is_in "$kind" "$(owns "$name") empty" || [ "$kind$name" = danglinglog ]; then
             [ $status = 0 ] || [ "$kind$name" = emptyhf ] ||
                 fail "$name over $kind: status $status, $(cat err)"
         else
@@ -239,8 +239,8 @@ for name in $names; do
         is_in "$kind$name" "ownhf read_onlyhf" && continue
         one "$name" "$kind" --overwrite
         case $kind$name in
-        folderhf) wanted=0 ;;
-        folder* | full* | link* | dangling* | fifo* | speclog | checkpointlog | *hf) wanted=1 ;;
+        folderhf | danglinglog) wanted=0 ;;
+        folder* | full* | link* | dangling* | fifo* | read_onlylog | speclog | checkpointlog | *hf) wanted=1 ;;
         *) wanted=0 ;;
         esac
         [ $status = $wanted ] || fail "$name over $kind --overwrite: status $status, $(cat err)"
@@ -287,6 +287,7 @@ grep -q 'from line 2 on it would have 1 other lines in the place of 1' err || fa
 grep -q '^  - -- mine' err || fail "expected the line that was edited: $(cat err)"
 # A folder that holds a file that is read is not replaced.
 "$strata" export ex.lua --weights ex.safetensors --to hf twice >/dev/null || fail "no export"
+cp ex.safetensors twice/model.safetensors
 sha256sum twice/* >folder
 for out in twice ./twice/ "$work/twice"; do
     ! "$strata" export ex.lua --weights twice/model.safetensors --to hf $out --overwrite \

@@ -127,6 +127,11 @@ int train_log_open(TrainLog *l, const char *path, const char *run, int64_t resum
     if (fstat(l->fd, &st) || !S_ISREG(st.st_mode))
         status = error_set(e, STATUS_USER,
                            "%s: expected a regular file for the log, found something else", path);
+    if (!status && st.st_size && !(st.st_mode & 0222))
+        status = error_set(e, STATUS_USER,
+                           "%s: expected a log to write to, found one that is "
+                           "read-only: another --log",
+                           path);
     if (!status) status = cut(l, run, resume, fresh, e);
     if (status) train_log_close(l);
     return status;
