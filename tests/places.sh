@@ -240,7 +240,8 @@ for name in $names; do
         one "$name" "$kind" --overwrite
         case $kind$name in
         folderhf | danglinglog) wanted=0 ;;
-        folder* | full* | link* | dangling* | fifo* | read_onlylog | speclog | checkpointlog | *hf) wanted=1 ;;
+        folder* | full* | link* | dangling* | fifo* | *hf) wanted=1 ;;
+        read_onlylog | speclog | checkpointlog) wanted=1 ;;
         *) wanted=0 ;;
         esac
         [ $status = $wanted ] || fail "$name over $kind --overwrite: status $status, $(cat err)"
