@@ -13,7 +13,8 @@
 #include "random.h"
 #include "scratch.h"
 
-/* As numpy writes it there: zeros, then int32 magic, version, tokens. */
+/* As numpy writes it there: zeros, then int32 magic, version, tokens.  Zeros that llm.c does not
+** look at have the tokenizer and, at the end, who wrote them. */
 static void the_header_is_that_of_llm_c(void **state) {
     (void)state;
     static const unsigned char narrow[12] = { 0x88, 0xd8, 0x34, 0x01, 1, 0, 0, 0, 3, 0, 0, 0 },
@@ -23,8 +24,9 @@ static void the_header_is_that_of_llm_c(void **state) {
     TokenHeader h;
     token_file_print(&(TokenHeader){ .width = 2, .count = 3 }, head);
     assert_memory_equal(head, narrow, sizeof narrow);
-    for (size_t i = sizeof narrow; i < sizeof head; i++)
+    for (size_t i = sizeof narrow; i < sizeof head - 16; i++)
         assert_int_equal(head[i], 0);
+    assert_memory_equal(head + sizeof head - 16, "strata tokens\0\0", 16);
     assert_int_equal(token_file_header(&h, "f", head, sizeof head, 1024 + 6, NULL), 0);
     assert_true(h.width == 2 && h.count == 3);
     int64_t many = (INT64_C(2) << 32) + 5;
@@ -33,6 +35,27 @@ static void the_header_is_that_of_llm_c(void **state) {
     assert_int_equal(token_file_header(&h, "f", head, sizeof head, 1024 + 4 * (uint64_t)many, NULL),
                      0);
     assert_true(h.width == 4 && h.count == many);
+}
+
+/* Neither the tokenizer nor the writer takes the other's bytes, and each is read without the other.
+*/
+static void the_header_says_the_tokenizer_and_who_wrote_it(void **state) {
+    (void)state;
+    unsigned char head[TOKEN_FILE_HEADER];
+    TokenHeader h = { .width = 2, .count = 3 }, is;
+    memset(h.maker, 0xa5, sizeof h.maker);
+    token_file_print(&h, head);
+    assert_true(token_file_ours(head));
+    assert_int_equal(token_file_header(&is, "f", head, sizeof head, 1024 + 6, NULL), 0);
+    assert_memory_equal(is.maker, h.maker, sizeof h.maker);
+    memset(head + sizeof head - 16, 0, 16);
+    assert_false(token_file_ours(head));
+    assert_int_equal(token_file_header(&is, "f", head, sizeof head, 1024 + 6, NULL), 0);
+    assert_memory_equal(is.maker, h.maker, sizeof h.maker);
+    token_file_print(&(TokenHeader){ .width = 4, .count = 3 }, head);
+    assert_true(token_file_ours(head));
+    head[0]++;
+    assert_false(token_file_ours(head));
 }
 
 enum { NARROW = 20240520, WIDE = 20240801 };
@@ -204,9 +227,13 @@ static void many_ids_go_to_a_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_header_is_that_of_llm_c), cmocka_unit_test(bad_headers_are_refused),
-        cmocka_unit_test(ids_beyond_the_vocabulary),   cmocka_unit_test(changes_are_noticed),
-        cmocka_unit_test(large_files_take_no_memory),  cmocka_unit_test(many_ids_go_to_a_file),
+        cmocka_unit_test(the_header_is_that_of_llm_c),
+        cmocka_unit_test(the_header_says_the_tokenizer_and_who_wrote_it),
+        cmocka_unit_test(bad_headers_are_refused),
+        cmocka_unit_test(ids_beyond_the_vocabulary),
+        cmocka_unit_test(changes_are_noticed),
+        cmocka_unit_test(large_files_take_no_memory),
+        cmocka_unit_test(many_ids_go_to_a_file),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
