@@ -72,6 +72,8 @@ int data_files_unweighted(const DataFiles *f, Error *e);
 */
 enum { DATA_WHOLE = 256 << 20 };
 int data_files_identify(DataFiles *f, Error *e);
+/* The same of one file that is no data: of its bytes alone. */
+int file_identify(const char *path, char sha256[65], Error *e);
 
 /* Opens what is still as it was. */
 int data_file_open(const DataFile *f, struct Input *in, Error *e);

@@ -33,13 +33,32 @@ static int add_samples(Sha256 *sha, const Input *in, uint64_t size, Error *e) {
     return status;
 }
 
+static int add_input(Sha256 *sha, const Input *in, bool whole, Error *e) {
+    uint64_t size = (uint64_t)in->before.st_size;
+    int status = whole ? add_bytes(sha, in, 0, size, e) : add_samples(sha, in, size, e);
+    return status ? status : input_unchanged(in, e);
+}
+
 static int add_file(Sha256 *sha, const DataFile *f, bool whole, Error *e) {
     Input in;
-    uint64_t size = (uint64_t)f->before.st_size;
     int status = data_file_open(f, &in, e);
     if (status) return status;
-    status = whole ? add_bytes(sha, &in, 0, size, e) : add_samples(sha, &in, size, e);
-    if (!status) status = input_unchanged(&in, e);
+    status = add_input(sha, &in, whole, e);
+    input_close(&in);
+    return status;
+}
+
+int file_identify(const char *path, char sha256[65], Error *e) {
+    Sha256 sha;
+    Input in;
+    int status = input_open(&in, path, e);
+    if (status) return status;
+    bool whole = in.before.st_size <= DATA_WHOLE;
+    uint64_t size = whole ? 0 : (uint64_t)in.before.st_size;
+    sha256_start(&sha);
+    if (!whole) sha256_add(&sha, &size, sizeof size);
+    status = add_input(&sha, &in, whole, e);
+    sha256_text(&sha, sha256);
     input_close(&in);
     return status;
 }

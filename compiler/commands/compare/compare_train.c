@@ -26,13 +26,12 @@ static int identify(const DataWords *words, char sha256[65], Error *e) {
 }
 
 static int identify_all(Trainer *t, Error *e) {
-    const char *init = t->c->init;
-    const DataWords weights = { "--init", &init, init != NULL, NULL };
     for (int i = 0; i < t->c->n; i++)
         model_identity(t->c->variant[i].report->model, t->model[i]);
     int status = identify(t->asked->data, t->data, e);
     if (!status) status = identify(t->asked->val, t->val, e);
-    return status ? status : identify(&weights, t->init, e);
+    if (!status && t->c->init) status = file_identify(t->c->init, t->init, e);
+    return status;
 }
 
 /* == Runs ================================================================= */
