@@ -4,10 +4,13 @@
 # file in the place of its output.  What is there stays as it was, to the bit, and the command ends
 # with status 1 (2: the name is no name for it), unless the command itself wrote that file; and with
 # --overwrite only regular files go that the command does not read.
-#   sh tests/places.sh STRATA [COMMAND]     prints a table: a row a command, a column a kind
+#   sh tests/places.sh STRATA               of each command the kinds that differ in the outcome
+#   sh tests/places.sh STRATA all           every kind, as a table: a row a command, a column a kind
+#   sh tests/places.sh STRATA COMMAND       that row
 set -u
 strata=$(realpath "$1")
-only=${2:-}
+all=${2:+1}
+only=${2:-} && [ "$only" != all ] || only=
 checkpoints=$(realpath "$(dirname "$0")/checkpoints")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -190,10 +193,17 @@ owns() {
     text) echo own_picture own_header ;;
     picture) echo own own_header own_picture ;;
     import) echo own imported_spec ;;
-    tokenizer) echo own tokenizer ;;
     gguf | hf | train_tok | strip | merge | quantize) ;;
     *) echo own "own_$1" ;;
     esac
+}
+# The kinds of a row: all, or one of each outcome.
+row() {
+    [ -z "$all" ] || { echo "$kinds $odd" && return; }
+    echo spec checkpoint edited_spec own_tokens own folder link fifo empty read_only
+    for own in $(owns "$1"); do
+        case $own in own | own_tokens) ;; *) [ ! -e "kinds/$own" ] || echo "$own" ;; esac
+    done
 }
 is_in() { case " $2 " in *" $1 "*) return 0 ;; esac; return 1; }
 
@@ -214,15 +224,17 @@ one() {    # one NAME KIND WORDS...: the column's letter
     [ -z "$left" ] || fail "$name over $kind left $left"
 }
 printf '%-10s' command
-for kind in $kinds $odd; do printf ' %s' "$kind"; done
+[ -z "$all" ] || for kind in $kinds $odd; do printf ' %s' "$kind"; done
+[ -n "$all" ] || printf ' replaces unasked'
 echo
 for name in $names; do
     [ -z "$only" ] || [ "$only" = "$name" ] || continue
     printf '%-10s' "$name"
-    for kind in $kinds $odd; do
+    for kind in $(row "$name"); do
         is_in "$kind$name" "ownhf read_onlyhf" && continue
         one "$name" "$kind"
-        printf ' %s' "$letter"
+        if [ -n "$all" ]; then printf ' %s' "$letter"
+        elif [ $letter = R ]; then printf ' %s' "$kind"; fi
         if is_in "$kind" "$(owns "$name") empty" || [ "$kind$name" = danglinglog ]; then
             [ $status = 0 ] || [ "$kind$name" = emptyhf ] ||
                 fail "$name over $kind: status $status, $(cat err)"
@@ -235,7 +247,9 @@ for name in $names; do
     echo
     # asked for: regular files, no others
     inputs "$name"
-    for kind in spec checkpoint $odd; do
+    asked='spec folder link'
+    [ -z "$all" ] || asked="spec checkpoint $odd"
+    for kind in $asked; do
         is_in "$kind$name" "ownhf read_onlyhf" && continue
         one "$name" "$kind" --overwrite
         case $kind$name in
@@ -251,7 +265,9 @@ for name in $names; do
     rm -rf out out.* new new.*
     for file in $(reads "$name"); do
         ln -s "$file" soft && ln "$file" hard
-        for path in "$file" ./kinds/../"$file" soft hard; do
+        paths='soft hard'
+        [ -z "$all" ] || paths="$file ./kinds/../$file soft hard"
+        for path in $paths; do
             over "$name" "$path" --overwrite </dev/null
             status=$?
             rows=$((rows + 1)) kept=$((kept + 1))
@@ -266,7 +282,9 @@ for name in $names; do
     # devices
     case $name in
     build | object | text | page | tokens | train_tok | strip | logits | gradients | probe | log)
-        for to in /dev/null /dev/stdout /dev/fd/1; do
+        devices=/dev/fd/1
+        [ -z "$all" ] || devices='/dev/null /dev/stdout /dev/fd/1'
+        for to in $devices; do
             over "$name" $to </dev/null || fail "$name to $to: status $?, $(cat err)"
             rm -f new new.*
         done
