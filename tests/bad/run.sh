@@ -129,7 +129,9 @@ row() {
     (PATH="$(dirname "$strata"):$PATH"; timeout 60 sh -c "$2") >../out 2>../err </dev/null
     status=$?
     inventory >../after
-    first=$(head -n 1 ../err)
+    first=
+    case $4 in error:*) first=$(grep -m 1 '^error:' ../err) ;; esac
+    [ -n "$first" ] || first=$(head -n 1 ../err)
     wrong=
     [ "$status" = "$3" ] || wrong="status $status instead of $3"
     case $4 in
