@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Normalizers; Unicode's forms by utf8proc, run by run of characters beyond ASCII. */
+** Normalizers; Unicode's forms are unicode_form.c's. */
 #include "normalize.h"
 
 #include <stdlib.h>
@@ -8,59 +8,7 @@
 #include <utf8proc.h>
 
 #include "characters.h"
-
-/* == Unicode's forms ====================================================== */
-
-/* The run at 'from' that no normalization reaches across: ASCII composes with what follows it. */
-static size_t run_end(const char *text, size_t length, size_t from) {
-    size_t at = from + 1;
-    while (at < length && (text[at] & 0x80))
-        at++;
-    return at;
-}
-
-static int form_run(Text *out, const char *text, size_t length, utf8proc_option_t options) {
-    utf8proc_uint8_t *made;
-    utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length,
-                                      &made, options);
-    if (n == UTF8PROC_ERROR_NOMEM) out->failed = true;
-    if (n < 0) return out->failed ? STATUS_LIMIT : STATUS_INTERNAL;
-    text_bytes(out, (char *)made, (size_t)n);
-    free(made);
-    return STATUS_OK;
-}
-
-/* The same text in NFC and, but for compatibility characters, in NFKC: below U+0300 nothing
-** composes; in NFC itself, what does decompose composes again. */
-static bool plain_run(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)text[i] >= 0xcc) return false;
-    return true;
-}
-
-static int form(NormalizeKind kind, Text *out, const char *text, size_t length) {
-    static const int all[] = { [NORMALIZE_NFC] = UTF8PROC_COMPOSE,
-                               [NORMALIZE_NFD] = UTF8PROC_DECOMPOSE,
-                               [NORMALIZE_NFKC] = UTF8PROC_COMPOSE | UTF8PROC_COMPAT,
-                               [NORMALIZE_NFKD] = UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT };
-    int status = STATUS_OK;
-    for (size_t at = 0; at < length && !status;) {
-        size_t end = run_end(text, length, at);
-        if (end == at + 1 && !(text[at] & 0x80)) {
-            while (end + 1 < length && !((text[end] | text[end + 1]) & 0x80))
-                end++;
-            text_bytes(out, text + at, end - at);
-        } else if (kind == NORMALIZE_NFC && plain_run(text + at, end - at)) {
-            text_bytes(out, text + at, end - at);
-        } else {
-            status = form_run(out, text + at, end - at, UTF8PROC_STABLE | (unsigned)all[kind]);
-        }
-        at = end;
-    }
-    return status;
-}
-
-/* == Others =============================================================== */
+#include "unicode_form.h"
 
 static void lower(Text *out, const char *text, size_t length) {
     for (size_t at = 0; at < length;) {
@@ -129,7 +77,7 @@ static int take_step(const NormalizeStep *s, NormalizeWork *w, size_t most, Text
         replace(s, most, out, text, length);
         return 0;
     case NORMALIZE_STRIP: strip(s, out, text, length); return 0;
-    default: return form(s->kind, out, text, length) ? PATTERN_MEMORY : 0;
+    default: return unicode_form(s->kind, w, out, text, length) ? PATTERN_MEMORY : 0;
     }
 }
 
@@ -156,6 +104,8 @@ int normalize(const Normalizer *x, NormalizeWork *w, const char *what, const cha
 void normalize_done(NormalizeWork *w) {
     text_free(&w->text[0]);
     text_free(&w->text[1]);
+    free(w->points.at);
+    free(w->sorted.at);
     pattern_done(w->memory);
 }
 

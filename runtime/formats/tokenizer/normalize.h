@@ -30,11 +30,18 @@ typedef struct Normalizer {
     int count;
 } Normalizer;
 
+/* Characters, as code points. */
+typedef struct CodePoints {
+    int32_t *at;
+    size_t count, room;
+} CodePoints;
+
 /* Memory for texts on their way; starts as {0}. */
 typedef struct NormalizeWork {
     Text text[2];
-    void *memory; /* pattern_next's */
-    size_t at;    /* where a pattern was looked for last */
+    CodePoints points, sorted; /* unicode_form's */
+    void *memory;              /* pattern_next's */
+    size_t at;                 /* where a pattern was looked for last */
 } NormalizeWork;
 
 /* *text and *length become the normalized text, which is in 'w' if it is another. */
