@@ -12,6 +12,7 @@
 #include "documents.h"
 #include "scanner.h"
 #include "utf8.h"
+#include "vocabulary.h"
 
 enum { PIECE = 4 << 20 };
 
@@ -23,6 +24,7 @@ typedef struct WordReader {
     char *piece; /* 'length' bytes that were read and not used */
     size_t room, length;
     int scanner;
+    PrefixTree special;
 } WordReader;
 
 /* == Words ================================================================ */
@@ -36,23 +38,20 @@ static int add_words(WordReader *r, const char *text, size_t length, Error *e) {
     return STATUS_OK;
 }
 
-/* Where a special token begins, the first in the text; its length in *length, 0: there is none. */
-static const char *find_special(const TrainingText *x, const char *text, size_t n, size_t *length) {
-    const char *first = text + n;
+/* Where a special token begins, the first in the text, of those there the longest; its length in
+** *length, 0: there is none. */
+static const char *find_special(const WordReader *r, const char *text, size_t n, size_t *length) {
+    int32_t ignored;
     *length = 0;
-    for (int i = 0; i < x->specials; i++) {
-        size_t own = strlen(x->special[i]);
-        const char *at = memmem(text, (size_t)(first - text) + (*length ? own : 0), x->special[i],
-                                own);
-        if (at && (at < first || own > *length)) first = at, *length = own;
-    }
-    return first;
+    for (size_t at = 0; r->special.count && at < n; at++)
+        if ((*length = prefix_find(&r->special, text + at, n - at, &ignored))) return text + at;
+    return text + n;
 }
 
 static int add_text(WordReader *r, const char *text, size_t n, Error *e) {
     int status = STATUS_OK;
     for (size_t special; n && !status;) {
-        const char *at = find_special(r->x, text, n, &special);
+        const char *at = find_special(r, text, n, &special);
         status = add_words(r, text, (size_t)(at - text), e);
         n -= (size_t)(at - text) + special;
         text = at + special;
@@ -153,9 +152,12 @@ int training_words(TrainingText *x, WordCounts *words, Error *e) {
     int status = data_files_open(&files, &names, e);
     if (status) return status;
     status = data_files_unweighted(&files, e);
+    for (int i = 0; i < x->specials && !status; i++)
+        status = prefix_add(&r.special, x->special[i], strlen(x->special[i]), i, "--special", e);
     for (int i = 0; i < files.files && !status; i++)
         status = read_file(&r, &files.file[i], names.field, e);
     data_files_free(&files);
+    prefix_free(&r.special);
     free(r.piece);
     return status;
 }

@@ -228,6 +228,39 @@ static void pieces_of_a_text_are_no_boundaries(void **state) {
     free(text);
 }
 
+/* Special tokens stand everywhere, but the first, which would be sought to the end each time; of
+** those that begin at one place the longest counts, up to the text's last byte. */
+static void special_tokens_are_found_in_one_pass(void **state) {
+    enum { TIMES = 600000 };
+    char path[SCRATCH_PATH];
+    static const char *const special[] = { "<|endoftext|>", "<a>", "<a>b", "b<a>bcd", "<a><" };
+    const char *file = scratch_path(state, "specials.txt", path);
+    char *text = malloc(8 * TIMES + 4);
+    assert_non_null(text);
+    for (int i = 0; i < TIMES; i++)
+        memcpy(text + 8 * i, i % 2 ? "<a>bx<a>" : "y<a>z<a>", 8);
+    memcpy(text + 8 * TIMES, "b<a>", 4); /* not the longer one, whose rest is behind the text */
+    scratch_write(file, text, 8 * TIMES + 4);
+    free(text);
+    TrainingText x = {
+        .file = &file, .files = 1, .special = special, .specials = 5, .pattern = &bpe_pattern[0]
+    };
+    WordCounts w = { 0 };
+    Error e = { 0 };
+    if (training_words(&x, &w, &e)) fail_msg("%s", e.text);
+    int64_t letters[128] = { 0 };
+    for (int64_t i = 0; i < w.words; i++)
+        for (const char *c = words_text(&w, i); *c; c++)
+            letters[*c & 127] += w.word[i].count;
+    /* "y", "z" and, between "<a><" and the next, "a>bx" */
+    assert_int_equal(letters['y'], TIMES / 2);
+    assert_int_equal(letters['z'], TIMES / 2);
+    assert_int_equal(letters['x'], TIMES / 2);
+    assert_int_equal(letters['<'], 0);
+    assert_int_equal(letters['b'], TIMES / 2);
+    words_free(&w);
+}
+
 static void texts_that_are_none_are_refused(void **state) {
     char path[SCRATCH_PATH];
     const char *file = scratch_path(state, "bad.txt", path);
@@ -251,6 +284,7 @@ int main(void) {
         cmocka_unit_test(merges_are_those_of_the_definition),
         cmocka_unit_test(merges_are_those_of_tokenizers),
         cmocka_unit_test(pieces_of_a_text_are_no_boundaries),
+        cmocka_unit_test(special_tokens_are_found_in_one_pass),
         cmocka_unit_test(texts_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

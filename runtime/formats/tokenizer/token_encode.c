@@ -13,17 +13,18 @@ static int normalized_part(TokenCall *c, const char *text, size_t length, bool f
 
 typedef int PartFn(TokenCall *c, const char *text, size_t length, bool first, Error *e);
 
-/* What a found token takes; false: it is none here. */
+/* What a found token takes; false: it is none here.  What is before 'done' is taken: where that is
+** behind the token, it is white space that an rstrip took to its end. */
 static bool takes(const AddedToken *token, const char *text, size_t length, size_t done,
                   size_t *from, size_t *to) {
     if (token->single_word
         && (characters_word_before(text, *from) || characters_word_after(text, length, *to)))
         return false;
     if (token->lstrip) {
-        size_t before = characters_before_space(text, *from);
-        *from = before > done ? before : done;
+        size_t left = done < *from ? *from - done : 0;
+        *from -= left - characters_before_space(text + *from - left, left);
     }
-    if (token->rstrip) *to = characters_after_space(text, length, *to);
+    if (token->rstrip) *to = *to < done ? done : characters_after_space(text, length, *to);
     return true;
 }
 
