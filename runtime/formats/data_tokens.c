@@ -56,16 +56,17 @@ static int separate(TokenMaker *x, Error *e) {
 
 /* == Texts ================================================================ */
 
-static int add_piece(TokenMaker *x, const char *path, const DocumentPiece *p, Error *e) {
+static int add_piece(TokenMaker *x, const DocumentPiece *p, Error *e) {
     int status = p->begins ? separate(x, e) : STATUS_OK;
     if (status) return status;
     bool first = !x->source->count;
     x->ids.count = 0;
     x->ids.first = 0;
+    x->ids.before = p->before;
     x->ids.template = p->begins;
     if (p->begins && tokenizer_begins_texts(x->t))
         x->d->twice += tokenizer_spells_begin(x->t, p->text, p->length);
-    status = token_ids_encode(&x->ids, x->t, path, p->text, p->length, e);
+    status = token_ids_encode(&x->ids, x->t, p->place, p->text, p->length, e);
     if (first) x->first = (int64_t)x->ids.first;
     x->source->bytes += (int64_t)p->length;
     x->d->encoded += x->ids.count;
@@ -80,7 +81,7 @@ static int add_documents(TokenMaker *x, const DataFile *file, Error *e) {
     if (status) return status;
     do {
         status = documents_next(&r, &p, e);
-        if (!status && p.text) status = add_piece(x, file->path, &p, e);
+        if (!status && p.text) status = add_piece(x, &p, e);
     } while (!status && p.text);
     documents_close(&r);
     return status;

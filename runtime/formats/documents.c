@@ -92,7 +92,7 @@ static int next_text(DocumentReader *r, DocumentPiece *p, Error *e) {
     const char *text = r->bytes + r->from;
     size_t n = last ? r->have : cut(text, DOCUMENT_PIECE);
     if (r->utf8) status = check_utf8(r, text, n, e);
-    *p = (DocumentPiece){ text, n, r->taken == 0, last };
+    *p = (DocumentPiece){ text, n, r->taken == 0, last, r->taken, r->file->path };
     give(r, n);
     return status;
 }
@@ -116,7 +116,7 @@ static int take_field(DocumentReader *r, DocumentPiece *p, Error *e) {
     if (field->type != JSON_STRING)
         return error_set(e, STATUS_USER, "%s: expected a string as \"%s\", found %s", place,
                          r->field, json_kind(field));
-    *p = (DocumentPiece){ field->text, strlen(field->text), true, true };
+    *p = (DocumentPiece){ field->text, strlen(field->text), true, true, 0, place };
     return STATUS_OK;
 }
 

@@ -20,8 +20,10 @@ enum {
 typedef struct DocumentPiece {
     const char *text; /* until the next; NULL: there are no more */
     size_t length;
-    bool begins; /* a document */
-    bool ends;   /* it */
+    bool begins;       /* a document */
+    bool ends;         /* it */
+    uint64_t before;   /* bytes of it in front */
+    const char *place; /* of the document, for messages */
 } DocumentPiece;
 
 typedef struct DocumentReader {

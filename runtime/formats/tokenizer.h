@@ -39,6 +39,7 @@ typedef struct TokenIds {
     void *at;
     int width;
     int64_t count, room;
+    uint64_t before; /* bytes of the text that other calls got, for messages */
     size_t first;    /* bytes of text that the first id stands for */
     int64_t unknown; /* how many stand for what the tokenizer does not know; 'chars' counts them */
     bool grows;      /* 'at' is NULL or of malloc, and gets the room that is needed */

@@ -128,9 +128,10 @@ static void windows_change_nothing(void **state) {
 static int take_apart(const Pattern *p, const char *text, size_t n, Error *e) {
     void *memory = NULL;
     int status = 0;
+    const PatternPlace place = { "text", text, n, 1000, 0 };
     for (size_t at = 0, from, to; at < n && !status; at = to > at ? to : at + 1) {
         int found = pattern_next(p, text, n, at, &from, &to, &memory);
-        if (found < 0) status = pattern_failed(p, found, "text", at, n, e);
+        if (found < 0) status = pattern_failed(p, found, &place, text + at, e);
         if (found <= 0) break;
     }
     pattern_done(memory);

@@ -283,7 +283,8 @@ static void growing_texts(void **state) {
         for (int i = 0; i < 2 && pattern; i++)
             assert_int_equal(
                 pattern_open(&x.step[i].pattern, i ? "b" : "a", PATTERN_RUST, "pattern", &e), 0);
-        assert_int_equal(normalize(&x, &work, "text", &text, &length, &e), STATUS_LIMIT);
+        const PatternPlace place = { "text", text, length, 0, 0 };
+        assert_int_equal(normalize(&x, &work, &place, &text, &length, &e), STATUS_LIMIT);
         assert_non_null(strstr(e.text, "text: expected normalization to at most"));
         assert_in_range(work.text[0].room + work.text[1].room, LENGTH, 1 << 22);
         normalize_done(&work);

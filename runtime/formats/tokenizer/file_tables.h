@@ -102,6 +102,7 @@ typedef struct TokenCall {
     const TokenFile *f;
     TokenIds *ids;
     const char *what;
+    PatternPlace place; /* the part that added tokens leave */
     MergeWork merge;
     NormalizeWork normalize;
     SplitWork split;

@@ -42,7 +42,7 @@ static int replace_matches(const NormalizeStep *s, size_t most, Text *out, const
     size_t done = 0, from, to;
     int found = 1;
     for (size_t at = 0; at <= length && out->length <= most; at = to + (to == from)) {
-        w->at = at;
+        w->at = text + at;
         found = pattern_next(&s->pattern, text, length, at, &from, &to, &w->memory);
         if (found <= 0) break;
         if (to == from) { /* not inside of a character */
@@ -81,20 +81,21 @@ static int take_step(const NormalizeStep *s, NormalizeWork *w, size_t most, Text
     }
 }
 
-int normalize(const Normalizer *x, NormalizeWork *w, const char *what, const char **text,
+int normalize(const Normalizer *x, NormalizeWork *w, const PatternPlace *place, const char **text,
               size_t *length, Error *e) {
     size_t most = 100 * *length + 65536;
     for (int i = 0; i < x->count; i++) {
         Text *out = &w->text[i & 1];
+        w->at = *text;
         text_clear(out);
         text_bytes(out, "", 0);
         int failed = take_step(&x->step[i], w, most, out, *text, *length);
-        if (failed) return pattern_failed(&x->step[i].pattern, failed, what, w->at, *length, e);
+        if (failed) return pattern_failed(&x->step[i].pattern, failed, place, w->at, e);
         if (out->failed) return text_status(out, e);
         if (out->length > most)
             return error_set(e, STATUS_LIMIT,
-                             "%s: expected normalization to at most %zu bytes, found more", what,
-                             most);
+                             "%s: expected normalization to at most %zu bytes, found more",
+                             place->what, most);
         *text = out->at;
         *length = out->length;
     }

@@ -41,11 +41,11 @@ typedef struct NormalizeWork {
     Text text[2];
     CodePoints points, sorted; /* unicode_form's */
     void *memory;              /* pattern_next's */
-    size_t at;                 /* where a pattern was looked for last */
+    const char *at;            /* where a pattern was looked for last */
 } NormalizeWork;
 
 /* *text and *length become the normalized text, which is in 'w' if it is another. */
-int normalize(const Normalizer *x, NormalizeWork *w, const char *what, const char **text,
+int normalize(const Normalizer *x, NormalizeWork *w, const PatternPlace *place, const char **text,
               size_t *length, Error *e);
 void normalize_done(NormalizeWork *w);
 void normalizer_free(Normalizer *x);

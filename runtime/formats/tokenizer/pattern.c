@@ -159,15 +159,19 @@ void pattern_done(void *memory) {
     free(m);
 }
 
-int pattern_failed(const Pattern *p, int code, const char *what, size_t at, size_t length,
+int pattern_failed(const Pattern *p, int code, const PatternPlace *place, const char *at,
                    Error *e) {
     PCRE2_UCHAR said[128];
-    if (code == PCRE2_ERROR_NOMEMORY) return error_memory(e, what, sizeof(PatternMemory));
+    uintptr_t here = (uintptr_t)at, text = (uintptr_t)place->text;
+    bool own = here >= text && here <= text + place->length;
+    uint64_t byte = place->before + (own ? here - text : place->part);
+    if (code == PCRE2_ERROR_NOMEMORY) return error_memory(e, place->what, sizeof(PatternMemory));
     if (code == PATTERN_SPENT)
         print_text((char *)said, sizeof said, "it looks at the same text again and again");
     else pcre2_get_error_message(code, said, sizeof said);
     return error_set(e, STATUS_LIMIT,
                      "%s: expected text that the tokenizer's regular expression can take apart, "
-                     "found one beyond its limits at byte %zu of a part of %zu: %s (%s)",
-                     what, at, length, (char *)said, p->source);
+                     "found one beyond its limits %s byte %llu of the text: %s (%s)",
+                     place->what, own ? "at" : "in what is made of it from",
+                     (unsigned long long)byte, (char *)said, p->source);
 }

@@ -80,7 +80,7 @@ static int by_pattern(Splitting *s) {
     int status = STATUS_OK;
     for (size_t at = 0; at < s->length && !status; at = to) {
         int found = pattern_next(p, s->text, s->length, at, &from, &to, &s->w->memory[s->i]);
-        if (found < 0) return pattern_failed(p, found, s->w->what, at, s->length, s->e);
+        if (found < 0) return pattern_failed(p, found, s->w->place, s->text + at, s->e);
         if (!found) break;
         if (to == from) { /* nothing, and on behind the character there */
             for (to++; to < s->length && (s->text[to] & 0xc0) == 0x80;)

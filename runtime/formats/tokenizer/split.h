@@ -54,7 +54,7 @@ typedef struct SplitWork {
     void *memory[SPLIT_STEPS];
     int (*word)(void *user, const char *text, size_t length, Error *e);
     void *user;
-    const char *what;
+    const PatternPlace *place;
 } SplitWork;
 
 /* 'first': the text is the beginning of all. */

@@ -57,9 +57,10 @@ static int cut(TokenCall *c, const AddedSet *set, const char *text, size_t lengt
 
 static int raw_part(TokenCall *c, const char *text, size_t length, bool first, Error *e) {
     int status = STATUS_OK;
+    c->place.part = (size_t)(text - c->place.text);
     if (c->f->format == FORMAT_PIECES) return token_sentence(c, text, length, first, e);
     if (c->f->normalizer.count)
-        status = normalize(&c->f->normalizer, &c->normalize, c->what, &text, &length, e);
+        status = normalize(&c->f->normalizer, &c->normalize, &c->place, &text, &length, e);
     return status ? status : cut(c, &c->f->normalized, text, length, first, normalized_part, e);
 }
 
@@ -89,7 +90,7 @@ int token_encode(const Tokenizer *t, const char *what, const char *text, size_t 
     Text mended = { 0 };
     int status = STATUS_OK;
     bool fresh = ids->count == 0;
-    c.split.what = what;
+    c.split.place = &c.place;
     c.split.user = &c;
     c.split.word = f->bytes ? token_word : token_marks;
     if (f->format != FORMAT_PIECES && characters_mend(&mended, text, length)) {
@@ -97,6 +98,7 @@ int token_encode(const Tokenizer *t, const char *what, const char *text, size_t 
         text = mended.at;
         length = mended.length;
     }
+    c.place = (PatternPlace){ what, text, length, ids->before, 0 };
     if (!status) token_cache_open(&c, length);
     for (int i = 0; i < f->before_count && ids->template; i++)
         token_ids_add(ids, f->before[i]);

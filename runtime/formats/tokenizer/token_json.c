@@ -277,8 +277,9 @@ static int add_token(TokenJson *r, const JsonNode *n) {
     status = added_piece(r, n, token.id, content);
     if (!status && token.special) r->f->flags[token.id] |= TOKEN_SPECIAL;
     size_t length = strlen(content);
+    PatternPlace place = { r->what, content, length, 0, 0 };
     if (!status && normalized)
-        status = normalize(&r->f->normalizer, &work, r->what, &content, &length, r->e);
+        status = normalize(&r->f->normalizer, &work, &place, &content, &length, r->e);
     if (!status && normalized && r->f->normalizer.count)
         status = rename_token(r, token.id, content);
     if (!status && length)
