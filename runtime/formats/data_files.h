@@ -53,6 +53,7 @@ typedef struct DataFiles {
     DataFile *file;
     int files, room;
     char sha256[65]; /* what it is, to be known again: see data_files_identify */
+    char joined[65]; /* of plain text without weights, that of all bytes alone; else "" */
 } DataFiles;
 
 /* Looks at every file. After an error there is nothing to free. */
@@ -68,7 +69,8 @@ int data_files_unweighted(const DataFiles *f, Error *e);
 ** data_identity.c.  What tells this data from other data, in hexadecimal: the SHA-256 of the files'
 ** bytes one after another, where they have at most DATA_WHOLE bytes together; else of each one's
 ** size and of pieces spread over it.  If they are more than plain text, that of this and of their
-** kinds, sizes, weights and the field.
+** kinds, sizes, weights and the field; if they are several texts, of this and of where each ends:
+** 'joined' is what they were known by before their ends counted.
 */
 enum { DATA_WHOLE = 256 << 20 };
 int data_files_identify(DataFiles *f, Error *e);

@@ -63,14 +63,20 @@ int file_identify(const char *path, char sha256[65], Error *e) {
     return status;
 }
 
-/* Text files joined are what their bytes are; of others more counts. */
-static void describe(const DataFiles *f, bool sampled, Text *t) {
-    bool plain = !sampled;
+static bool is_plain(const DataFiles *f) {
     for (int i = 0; i < f->files; i++)
-        plain = plain && f->file[i].kind == DATA_TEXT && f->file[i].form == STREAM_PLAIN;
-    for (int i = 0; i < f->words; i++)
-        plain = plain && f->word[i].weight == 0;
-    if (plain) return;
+        if (f->file[i].kind != DATA_TEXT || f->file[i].form != STREAM_PLAIN) return false;
+    return f->word[0].weight == 0;
+}
+
+/* A text is what its bytes are. Of several it counts where they end, as an id stands there, and of
+** what is no text more. */
+static void describe(const DataFiles *f, bool sampled, Text *t) {
+    if (!sampled && is_plain(f)) {
+        for (int i = 0; i < f->files && f->files > 1; i++)
+            text_add(t, "text bytes %llu\n", (unsigned long long)f->file[i].before.st_size);
+        return;
+    }
     text_add(t, "%s\nfield %s\n", sampled ? "sampled" : "whole", f->field ? f->field : "");
     for (int i = 0; i < f->words; i++) {
         char weight[32];
@@ -97,6 +103,7 @@ int data_files_identify(DataFiles *f, Error *e) {
     for (int i = 0; !status && i < f->files; i++)
         status = add_file(&sha, &f->file[i], whole, e);
     sha256_text(&sha, f->sha256);
+    print_text(f->joined, sizeof f->joined, "%s", whole && is_plain(f) ? f->sha256 : "");
     describe(f, !whole, &t);
     if (!status) status = text_status(&t, e);
     if (!status && t.length) {

@@ -144,8 +144,14 @@ static void identity(void **state, const char *text, char out[65]) {
 static void small_text_is_known_by_all_its_bytes(void **state) {
     char one[65], other[65];
     write_text(state, "h1", "a"), write_text(state, "h2", "bc");
-    identity(state, "@/h1 @/h2", one);
+    write_text(state, "h3", "abc"), write_text(state, "h4", "ab"), write_text(state, "h5", "c");
+    identity(state, "@/h3", one);
     assert_string_equal(one, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    /* of several texts it counts where they end */
+    identity(state, "@/h1 @/h2", other);
+    assert_string_not_equal(one, other);
+    identity(state, "@/h4 @/h5", one);
+    assert_string_not_equal(one, other);
     /* shares and lines are other data than the same bytes */
     identity(state, "@/h1:1 @/h2:1", other);
     assert_string_not_equal(one, other);

@@ -80,6 +80,10 @@ char *run_length(const Checkpoint *c, char to[48]);
 int run_words(Run *r, const char *saved, Error *e);
 /* Data could not be opened: says so if it was not typed. */
 int run_words_lost(const Run *r, OptionId id, int status, Error *e);
+/* Checkpoints from before the ends of texts counted know several by their bytes alone: where these
+** are the run's texts, by their number and names, now's hashes become the saved ones.  An error if
+** it was begun with several, which one file has joined now. */
+int run_words_joined(const Run *r, const Checkpoint *saved, Checkpoint *now, Error *e);
 void run_words_free(RunWords *w);
 
 /* Names the first tensor that is not finite: STATUS_DIVERGED. */

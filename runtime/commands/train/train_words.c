@@ -140,6 +140,59 @@ int run_words_lost(const Run *r, OptionId id, int status, Error *e) {
     return status;
 }
 
+/* == Texts that were known by their bytes alone =========================== */
+
+/* The last name of a path, without the strokes that end it. */
+static int last_name(const char *path, const char **name) {
+    size_t n = strlen(path);
+    while (n && path[n - 1] == '/')
+        n--;
+    *name = path + n;
+    while (*name > path && (*name)[-1] != '/')
+        --*name;
+    return (int)(path + n - *name);
+}
+
+static const JsonNode *saved_list(const RunWords *w, int which) {
+    const JsonNode *list = w->saved.node ? json_member(&w->saved, w->saved.node, asked[which].key)
+                                         : NULL;
+    return list && list->type == JSON_ARRAY ? list : NULL;
+}
+
+/* Are they as many as the run's, of the same names, wherever they are now? */
+static bool same_names(const RunWords *w, int which) {
+    const DataWords *now = which ? &w->val : &w->data;
+    const JsonNode *list = saved_list(w, which), *n = list ? json_first(&w->saved, list) : NULL;
+    bool same = list && (int64_t)list->count == now->words;
+    for (int i = 0; same && i < now->words; i++, n = json_next(&w->saved, n)) {
+        const char *was, *is;
+        int length = n->type == JSON_STRING ? last_name(n->text, &was) : -1;
+        same = length >= 0 && length == last_name(now->word[i], &is)
+            && !memcmp(was, is, (size_t)length);
+    }
+    return same || w->remembered[which];
+}
+
+static int joined(const Run *r, int which, const char *was, char now[65], Error *e) {
+    const RunWords *w = &r->words;
+    const DataFiles *f = which ? &r->val.files : &r->text.files;
+    const JsonNode *list = saved_list(w, which);
+    if (!(which ? w->val.words : w->data.words) || !f->joined[0] || strcmp(was, f->joined) != 0)
+        return STATUS_OK;
+    if (f->files == 1 && list && list->count > 1)
+        return error_set(e, STATUS_USER,
+                         "%s: expected --%s of the %u words that the run was begun with, found one "
+                         "file that has all their bytes; a token may stand between files",
+                         r->out, asked[which].key, list->count);
+    if (f->files > 1 && same_names(w, which)) memcpy(now, was, 65);
+    return STATUS_OK;
+}
+
+int run_words_joined(const Run *r, const Checkpoint *saved, Checkpoint *now, Error *e) {
+    int status = joined(r, 0, saved->data_sha256, now->data_sha256, e);
+    return status ? status : joined(r, 1, saved->val_sha256, now->val_sha256, e);
+}
+
 void run_words_free(RunWords *w) {
     for (int i = 0; i < 2; i++)
         free(w->list[i]), free(w->bytes[i]);
