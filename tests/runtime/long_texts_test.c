@@ -13,6 +13,7 @@
 #include "tokenizer_file.h"
 
 #define MODEL                                                                                   \
+    "\"decoder\": {\"type\": \"Fuse\"}, "                                                       \
     "\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": \"u\", \"fuse_unk\": "    \
     "false, "                                                                                   \
     "\"byte_fallback\": false, \"ignore_merges\": false, \"continuing_subword_prefix\": null, " \
@@ -66,8 +67,8 @@ enum { RUN = 300000 };
 #define SPLIT                                                                                   \
     "\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"(?=.*b)a|[^a]+|a\"}, " \
     "\"behavior\": \"Isolated\", \"invert\": false}, "
-#define NORMALIZER                                                                           \
-    "\"normalizer\": {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"(?=.*b)a|[^a]+\"}, " \
+#define NORMALIZER                                                                             \
+    "\"normalizer\": {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"(?=.*b)a|[^a]+|a\"}, " \
     "\"content\": \"x\"}, "
 #define MADE "\"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"x\"}, "
 #define CUT ADDED("<c>", "\"lstrip\": false, \"rstrip\": false")

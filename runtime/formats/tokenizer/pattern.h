@@ -33,16 +33,16 @@ enum {
     PATTERN_MEMORY = -48, /* PCRE2_ERROR_NOMEMORY */
     PATTERN_SPENT = -10000
 };
-/* A text that is taken apart, for messages.  Steps before a pattern make other texts of its parts. */
+/* A text that is cut, for messages; steps before a pattern make other texts of its parts. */
 typedef struct PatternPlace {
     const char *what; /* a file, an option */
     const char *text;
     size_t length;
     uint64_t before; /* bytes in front of 'text', which was given in pieces */
-    size_t part;     /* of 'text': where the part begins that is taken apart now */
+    size_t part;     /* of 'text': where the part begins that is cut now */
 } PatternPlace;
 
-/* The error of matching at 'at', which is in the place's text or in one that was made of its part. */
+/* The error of matching at 'at', in the place's text or in one that was made of its part. */
 int pattern_failed(const Pattern *p, int code, const PatternPlace *place, const char *at, Error *e);
 
 /* pattern_syntax.c: the expression as PCRE2 reads it, added to 'out'. */

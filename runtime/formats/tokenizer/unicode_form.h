@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Unicode's normalization forms C, D, KC and KD, in time that grows with the text: utf8proc_map sorts
-** marks by insertion, which takes the square of their number. */
+** Unicode's normalization forms C, D, KC and KD, in time that grows with the text: utf8proc_map
+** sorts marks by insertion, which takes the square of their number. */
 #ifndef STRATA_UNICODE_FORM_H
 #define STRATA_UNICODE_FORM_H
 
