@@ -13,9 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hash.h"
 #include "json_get.h"
 #include "mock_model.h"
 #include "program_run.h"
+#include "safetensors_layout.h"
 #include "token_file.h"
 
 static Folder folder;
@@ -207,6 +209,65 @@ static void resume_refuses_other_data(void **state) {
     run(model(), 0, "train --data text:3e-1 other:.7 --resume --steps 5 --out r");
 }
 
+/* What the hash in a checkpoint was before the ends of texts counted: that of all their bytes. */
+static void write_joined_hash(const char *name, const char *bytes, size_t n, bool val) {
+    Sha256 s;
+    char sum[65];
+    size_t size;
+    sha256_start(&s);
+    sha256_add(&s, bytes, n);
+    sha256_text(&s, sum);
+    char *file = folder_read(&folder, name, &size),
+         *at = memmem(file, size, val ? "\"val_sha256\":\"" : "\"data_sha256\":\"", 14 + !val);
+    assert_non_null(at);
+    at = strstr(at + 12, ":\"") + 2;
+    assert_true(memcmp(at, sum, 64) != 0);
+    memcpy(at, sum, 64);
+    memset(file + CHECKSUM_AT, '0', CHECKSUM_DIGITS);
+    print_text(sum, sizeof sum, "%016llx", (unsigned long long)xxh64(file, size, 0));
+    memcpy(file + CHECKSUM_AT, sum, CHECKSUM_DIGITS);
+    folder_write(&folder, name, file, size);
+    free(file);
+}
+
+/* An end stands between two texts, and not in the one that joins them. */
+static void resume_knows_where_texts_end(void **state) {
+    (void)state;
+    char both[8192], path[300];
+    size_t n, m;
+    char *text = folder_read(&folder, "text", &n), *other = folder_read(&folder, "other", &m);
+    memcpy(both, text, n), memcpy(both + n, other, m);
+    folder_write(&folder, "both", both, n + m);
+    folder_write(&folder, "x", text, n), folder_write(&folder, "y", other, m);
+    snprintf(path, sizeof path, "%s/moved", folder.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    folder_write(&folder, "moved/text", text, n), folder_write(&folder, "moved/other", other, m);
+    free(text), free(other);
+    run(model(), 0, "train --data text other --val text other --steps 2 --out j");
+    run(model(), 1, "train --data both --resume --steps 4 --out j");
+    says("expected data_sha256");
+    run(model(), 1, "train --val both --resume --steps 4 --out j");
+    says("expected val_sha256");
+    for (int val = 0; val < 2; val++) {
+        const char *option = val ? "val" : "data";
+        char words[256];
+        write_joined_hash("j", both, n + m, val);
+        snprintf(words, sizeof words, "train --%s both --resume --steps 4 --out j", option);
+        run(model(), 1, words);
+        snprintf(words, sizeof words, "expected --%s of the 2 words", option);
+        says(words);
+        snprintf(words, sizeof words, "train --%s x y --resume --steps 4 --out j", option);
+        run(model(), 1, words);
+        snprintf(words, sizeof words, "expected %s_sha256", option);
+        says(words);
+        snprintf(words, sizeof words,
+                 "train --%s moved/text moved/other --resume --steps %d --out j", option, 3 + val);
+        run(model(), 0, words);
+    }
+    /* it knows them by their ends now */
+    run(model(), 0, "train --resume --steps 5 --out j");
+}
+
 /* == Orders and epochs ==================================================== */
 
 static void epochs_are_told(void **state) {
@@ -272,8 +333,9 @@ static void a_cut_file_ends_training(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluates_files_by_name),   cmocka_unit_test(resumes_bit_for_bit),
-        cmocka_unit_test(resume_refuses_other_data), cmocka_unit_test(epochs_are_told),
-        cmocka_unit_test(trains_on_tokens),          cmocka_unit_test(a_cut_file_ends_training),
+        cmocka_unit_test(resume_refuses_other_data), cmocka_unit_test(resume_knows_where_texts_end),
+        cmocka_unit_test(epochs_are_told),           cmocka_unit_test(trains_on_tokens),
+        cmocka_unit_test(a_cut_file_ends_training),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }
