@@ -30,6 +30,36 @@ grep -q '^none.json: 260 tokens: 0 special, 256 bytes, 4 merges' out || fail "fo
 "$strata" tokenizer train --vocab 9999 --special '<s>,</s>' --pattern qwen2 text.txt >out
 grep -q '^note: the text has no more pairs' out || fail "found $(cat out)"
 grep -q '"content": "</s>"' tokenizer.json || fail "expected both special tokens"
+# JSON lines: their texts, one by one, as of so many files
+printf 'low lower' >low.txt && printf 'lowest caf\303\251' >est.txt
+printf '{"text": "low lower", "id": 1}\n\n{"id": 2, "text": "lowest caf\\u00e9"}\n' >low.jsonl
+printf '[{"text": "low lower"}, "lowest caf\\u00e9"]' >low.json
+sed 's/"text"/"body"/' low.jsonl >body.jsonl && gzip -k low.jsonl
+"$strata" tokenizer train --vocab 266 low.txt est.txt -o low.tok >/dev/null
+for words in low.jsonl low.json low.jsonl.gz 'body.jsonl --field body'; do
+    # shellcheck disable=SC2086
+    "$strata" tokenizer train --vocab 266 $words -o lines.tok >out
+    cmp low.tok lines.tok || fail "$words: expected the tokenizer of the texts, found $(cat out)"
+done
+says '^error: body.jsonl:1: expected the field "text" (--field), found none$' \
+    "$strata" tokenizer train --vocab 266 body.jsonl -o none.tok
+printf '{"text": "a"}\n\n{"text": 7}\n' >seven.jsonl
+says '^error: seven.jsonl:3: expected a string as "text", found a number$' \
+    "$strata" tokenizer train --vocab 266 seven.jsonl -o none.tok
+# what is no UTF-8 is told by its byte, and nothing is written
+printf 'ab\377c' >bad.txt && printf '{"text": "a"}\n{"text": "b\377"}\n' >bad.jsonl
+mkdir bad && cp text.txt bad/a && cp bad.txt bad/b
+while read -r file place; do
+    says "^error: $place: expected UTF-8, found byte 0xff\$" \
+        "$strata" tokenizer train --vocab 266 "$file" -o none.tok
+    says "^error: $place: expected UTF-8, found byte 0xff\$" \
+        "$strata" tokens "$file" -o none.tok --tokenizer tok.json
+done <<'END'
+bad.txt bad.txt:byte 2
+bad.jsonl bad.jsonl:2:byte 11
+bad bad/b:byte 2
+END
+[ ! -e none.tok ] || fail "expected no file after an error"
 
 # == Text and ids ==============================================================
 
@@ -91,6 +121,12 @@ sum=$(sha256sum moved/tok.json | cut -c1-12)
 for i in 1 2 3 4 5 6 7 8; do cat text.txt; done >long.txt
 ./m train --data long.txt --steps 3 >/dev/null
 ./m train --data long.txt --steps 4 --resume >/dev/null || fail "expected to resume"
+for command in 'train --out none.tok' 'eval --weights m.safetensors' \
+    'probe --weights m.safetensors'; do
+    # shellcheck disable=SC2086
+    says '^error: bad.txt:byte 2: expected UTF-8, found byte 0xff$' ./m $command --data bad.txt
+done
+[ ! -e none.tok ] || fail "expected no weights after an error"
 tokens=$("$strata" tokenizer encode moved/tok.json <long.txt | wc -w)
 ./m eval --weights m.safetensors --data long.txt --json >losses
 grep -q "\"tokens\": $((tokens - 1))[,}]" losses ||

@@ -57,6 +57,8 @@ static void unknown_characters_are_told(void **state) {
         "generate --weights few --prompt \xc3\xa9"
         "a --max-tokens 1");
     says("note: 1 characters of the prompt, 50 %, are not among the 4 of the vocabulary", ran.err);
+    run(8, 0, "generate --weights few --prompt \xc3\xa9 --max-tokens 1");
+    says("note: 1 characters of the prompt, 100 %, are not among the 4 of the vocabulary", ran.err);
     run(8, 0, "eval --weights few --data japanese");
     says("2 characters of the text, 50 %, are not among the 4", ran.out);
     run(8, 0, "eval --weights few --data japanese --json");
