@@ -95,14 +95,14 @@ void routed_share_text(const Report *r, double share, char *to, size_t size) {
         first = own;
     }
     if (alike)
-        print_text(to, size, "%.4g %% of the tokens%s", 100 * first,
+        print_text(to, size, "%s %% of the tokens%s", FIGURES(100 * first, 4),
                    isfinite(share)  ? ""
                        : known == n ? ", as its routes say"
                                     : ", assumed");
     else if (known == n) print_text(to, size, "as each says");
     else
-        print_text(to, size, "as each says, %.4g %% of the tokens where it does not",
-                   100 * routed_usual);
+        print_text(to, size, "as each says, %s %% of the tokens where it does not",
+                   FIGURES(100 * routed_usual, 4));
 }
 
 /* == Work ================================================================= */

@@ -2,6 +2,7 @@
 ** Matrix products of tokens with a weight and their two gradients, rows of a
 ** table picked by ids, and the loss.  Weights are [out, in].
 */
+#include "error.h"
 #include "fatal.h"
 #include "op.h"
 
@@ -148,7 +149,8 @@ void eval_linear_weight(const EvalStep *s) {
 static int64_t id_at(const EvalStep *s, int operand, int64_t token, int64_t count) {
     double id = s->in[operand][token];
     if (!(id >= 0 && id < (double)count))
-        bug(s->n, "id %g of token %lld is not below %lld", id, (long long)token, (long long)count);
+        bug(s->n, "id %s of token %lld is not below %lld", print_double((char[32]){ 0 }, id),
+            (long long)token, (long long)count);
     return (int64_t)id;
 }
 

@@ -6,6 +6,7 @@
 ** by their sums and attr.value, attr.count times.  With y = x / s along a line (a row or a column)
 ** whose sum and attr.value are s:  dx = dy / s - sum(dy y / s)
 */
+#include "error.h"
 #include "fatal.h"
 #include "op.h"
 
@@ -24,7 +25,8 @@ static const char *check_matrices(Node *n) {
         return graph_format(n->g, "there can be from 1 to %d iterations, not %lld", MAXITERATIONS,
                             (long long)n->attr->count);
     if (!(n->attr->value >= 0 && n->attr->value <= 1))
-        return graph_format(n->g, "eps can be from 0 to 1, not %g", n->attr->value);
+        return graph_format(n->g, "eps can be from 0 to 1, not %s",
+                            print_double((char[32]){ 0 }, n->attr->value));
     if (x->dim[x->rank - 2] > MAXMATRIX / x->dim[x->rank - 1])
         return graph_format(n->g, "a matrix can have %d elements, %s has more", MAXMATRIX,
                             shape_text(n->g, x));

@@ -9,6 +9,7 @@
 ** 'top' marks the tokens of each sequence with the largest values: k = max(1,
 ** floor(share * length)) of them, the earlier of equal ones.
 */
+#include "error.h"
 #include "op.h"
 
 #include <math.h>
@@ -143,8 +144,8 @@ const char *shape_top(Node *n) {
         return graph_format(n->g, "x must have all tokens, not %s",
                             shape_text(n->g, &n->in[0]->shape));
     if (!(n->attr->value > 0 && n->attr->value <= 1))
-        return graph_format(n->g, "the share must be above 0 and at most 1, not %g",
-                            n->attr->value);
+        return graph_format(n->g, "the share must be above 0 and at most 1, not %s",
+                            print_double((char[32]){ 0 }, n->attr->value));
     n->shape = (Shape){ .lead = LEAD_TOKENS };
     return NULL;
 }

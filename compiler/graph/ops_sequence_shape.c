@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** What operands attention and its gradient take, and the shapes of their results. */
+#include "error.h"
 #include "sequence.h"
 
 #include <math.h>
@@ -23,7 +24,8 @@ static const char *check_options(const Node *n) {
                             "keys and values that are no averages have 8 or 16 bits, not %lld",
                             (long long)a->bits);
     if (!(a->softcap >= 0) || isinf(a->softcap))
-        return graph_format(n->g, "softcap must be positive, not %g", a->softcap);
+        return graph_format(n->g, "softcap must be positive, not %s",
+                            print_double((char[32]){ 0 }, a->softcap));
     if (!a->values) return NULL;
     if (a->values < 0 || a->values > k->dim[1])
         return graph_format(n->g, "keys have %lld channels, values cannot be the first %lld",

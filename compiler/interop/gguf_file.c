@@ -130,8 +130,8 @@ typedef struct Packer {
 static int pack(Packer *p, const float *x, int64_t n, Error *e) {
     int64_t bad = gguf_block_pack(p->type, x, n, p->bytes);
     if (bad >= 0)
-        return error_set(e, STATUS_USER, "%s: expected values that the type can hold, found %g",
-                         p->name, (double)x[bad]);
+        return error_set(e, STATUS_USER, "%s: expected values that the type can hold, found %s",
+                         p->name, print_double((char[32]){ 0 }, (double)x[bad]));
     return output_write(p->to, p->bytes, (size_t)gguf_block_bytes(p->type, n), e);
 }
 
@@ -209,8 +209,8 @@ static int compare(Comparer *c, const float *x, int64_t n, Error *e) {
     c->at += bytes;
     int64_t bad = status ? -1 : gguf_block_differs(c->type, x, n, c->bytes);
     if (bad < 0) return status;
-    return error_set(e, STATUS_INTERNAL, "%s:%s: expected %g, found another value", c->in->path,
-                     c->name, (double)x[bad]);
+    return error_set(e, STATUS_INTERNAL, "%s:%s: expected %s, found another value", c->in->path,
+                     c->name, print_double((char[32]){ 0 }, (double)x[bad]));
 }
 
 static int put_compare(void *user, const float *x, int64_t n, Error *e) {

@@ -69,7 +69,7 @@ static void say_cell(const HeatMap *m, int r, int c, Text *t) {
     add_name(m->row_said, r, t);
     text_add(t, " %s ", m->verb);
     add_name(m->column_said, c, t);
-    text_add(t, ": %.3g</title></rect>\n", value_at(m, r, c));
+    text_add(t, ": %s</title></rect>\n", FIGURES(value_at(m, r, c), 3));
 }
 
 /* The column of the largest value that is smaller than 'below', or as large and further right;
@@ -96,7 +96,7 @@ static void say_row(const HeatMap *m, int r, Text *t) {
             break;
         }
         add_name(m->column, c, t);
-        text_add(t, " %.3g", value_at(m, r, c));
+        text_add(t, " %s", FIGURES(value_at(m, r, c), 3));
     }
     text_add(t, "</title></path>\n");
 }
@@ -208,7 +208,7 @@ void chart_scale_bar(double scale, bool root, Text *t) {
                  LEFT + width * (i + LEVELS), width + 0.1, i < 0 ? 0 : 5, fabs((double)i) / LEVELS);
     for (int i = -2; i <= 2; i++) { /* half of the colours are a quarter of a square root's scale */
         double value = scale * (root ? i * i / 4.0 : abs(i) / 2.0);
-        print_text(number, sizeof number, "%s%.3g", i < 0 ? "\xe2\x88\x92" : "", value);
+        print_text(number, sizeof number, "%s%s", i < 0 ? "\xe2\x88\x92" : "", FIGURES(value, 3));
         svg_text(t, LEFT + width * (LEVELS + 0.5 + i * LEVELS / 2.0), 30, "soft", "middle", 20,
                  number);
     }
@@ -278,7 +278,7 @@ static void say_item(const LineChart *c, int s, int i, Text *t) {
     if (c->nseries > 1) svg_escaped(t, c->name[s]), text_add(t, ", ");
     if (c->item) svg_escaped(t, c->item[i]);
     else text_add(t, "%d", i);
-    text_add(t, ": %.5g</title>", c->series[s][i]);
+    text_add(t, ": %s</title>", FIGURES(c->series[s][i], 5));
 }
 
 static const int series_colour[] = { 5, 0, 2, 3 };

@@ -217,9 +217,9 @@ char *print_double(char to[32], double value) {
 char *print_figures(char to[32], double value, int digits) {
     double size = fabs(value);
     int whole = size > 0 && isfinite(value) ? (int)floor(log10(size)) + 1 : 0;
-    if (whole >= digits) print_text(to, 32, "%.0f", value);
-    else if (whole < -3)
-        print_text(to, 32, "%.*f", digits - whole < 20 ? digits - whole : 20, value);
+    if (whole > 15 || whole < -14) print_text(to, 32, "%.*g", digits, value);
+    else if (whole >= digits) print_text(to, 32, "%.0f", value);
+    else if (whole < -3) print_text(to, 32, "%.*f", digits - whole, value);
     else print_text(to, 32, "%.*g", digits, value);
     return to;
 }

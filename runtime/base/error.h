@@ -64,7 +64,10 @@ int print_textv(char *to, size_t size, const char *format, va_list arguments);
 ** finite); 'to' has 32 bytes.  Returns 'to'. */
 char *print_double(char to[32], double value);
 
-/* 'digits' significant digits for people, never an exponent: 84.2, 9.6, 100, 1234. Returns 'to'. */
+/* 'digits' significant digits for people, without an exponent from 1e-15 to 1e15: 84.2, 9.6, 100,
+** 1234. Returns 'to'. */
 char *print_figures(char to[32], double value, int digits);
+/* The same as an argument of a call. */
+#define FIGURES(value, digits) print_figures((char[32]){ 0 }, value, digits)
 
 #endif

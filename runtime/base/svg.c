@@ -136,8 +136,7 @@ double svg_width(const char *text, double letter) {
 double svg_left(double ticks) { return SVG_NAME + 8 + ticks + 8; }
 
 const char *svg_tick_text(char to[32], double value, double apart) {
-    print_text(to, 32, "%.4g", fabs(value) < 1e-6 * apart ? 0 : value);
-    return to;
+    return print_figures(to, fabs(value) < 1e-6 * apart ? 0 : value, 4);
 }
 
 double svg_ticks_width(double low, double high, double apart) {

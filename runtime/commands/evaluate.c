@@ -230,8 +230,8 @@ static int print_json(const LengthResult *r, int count, const strata_model *m,
 static void print_result(Text *t, const LengthResult *r, const strata_model *m) {
     const LossResult *all = &r->all;
     double loss = evaluation_loss(&all->value), bits = bits_per_byte(all);
-    text_add(t, "length         %lld\nloss           %.6f\nperplexity     %.6g\n",
-             (long long)r->length, loss, exp(loss));
+    text_add(t, "length         %lld\nloss           %.6f\nperplexity     %s\n",
+             (long long)r->length, loss, FIGURES(exp(loss), 6));
     if (!isnan(r->beside))
         text_add(t, "beside         %.6f, difference %+.6f (%+.3f %%)\n", r->beside,
                  loss - r->beside, percent_more(r));

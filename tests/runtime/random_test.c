@@ -274,6 +274,41 @@ static void doubles_print_shortest_and_read_back(void **state) {
     }
 }
 
+static void figures_are_for_people(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        int digits;
+        const char *text;
+    } row[] = {
+        { 0, 2, "0" },
+        { 9.96, 2, "10" },
+        { 99.6, 2, "100" },
+        { 100, 2, "100" },
+        { 1234.5, 3, "1234" },
+        { -250.4, 2, "-250" },
+        { 999.6, 3, "1000" },
+        { 1e6, 6, "1000000" },
+        { 123456789, 4, "123456789" },
+        { 0.0001, 3, "0.0001" },
+        { 1e-5, 1, "0.00001" },
+        { 1.234e-6, 2, "0.0000012" },
+        { 84.25, 3, "84.2" },
+        { 1e14, 3, "100000000000000" },
+        { 1e300, 3, "1e+300" },
+        { 1e-30, 3, "1e-30" },
+        { INFINITY, 3, "inf" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_string_equal(FIGURES(row[i].value, row[i].digits), row[i].text);
+    for (double v = 1.2345e-15; v < 9e14; v *= 1.7)
+        for (int digits = 1; digits < 7; digits++) {
+            const char *text = FIGURES(v, digits);
+            assert_null(strpbrk(text, "eE"));
+            assert_true(fabs(strtod(text, NULL) / v - 1) <= 0.5001 * pow(10, 1 - digits));
+        }
+}
+
 static void numbers_ignore_the_locale(void **state) {
     (void)state;
     const char *comma = setlocale(LC_ALL, "de_DE.UTF-8");
@@ -325,6 +360,7 @@ int main(void) {
         cmocka_unit_test(normal_is_box_muller),
         cmocka_unit_test(normal_is_frozen_and_divisible),
         cmocka_unit_test(sha256_known_answers),
+        cmocka_unit_test(figures_are_for_people),
         cmocka_unit_test(hashes_do_not_depend_on_pieces),
         cmocka_unit_test(xxh64_known_answers),
         cmocka_unit_test(numbers_are_strict),

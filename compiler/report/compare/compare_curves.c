@@ -140,7 +140,7 @@ static void draw_axes(const Plot *p) {
         svg_text(p->t, p->left - 8, height(p, y) + 4, "soft", "end", 12, text);
     }
     for (double x = 0; x <= p->most; x += across) {
-        if (p->time) print_text(text, sizeof text, "%.4g", x);
+        if (p->time) print_figures(text, x, 4);
         else human_count(text, x);
         svg_line(p->t, place(p, x), TOP + TALL, place(p, x), TOP + TALL + 5, "flow");
         svg_text(p->t, place(p, x), TOP + TALL + 19, "soft", "middle", 12, text);
@@ -237,7 +237,7 @@ static void draw_tips(const Plot *p, int i) {
         text_add(p->t, "<path class=\"c%d\" d=\"M%.1f %dl5 8h-10z\"><title>", i % SVG_COLOURS, x,
                  TOP - 10);
         svg_escaped(p->t, p->c->variant[i].label);
-        text_add(p->t, ": up to %.4g</title></path>\n", p->top[i]);
+        text_add(p->t, ": up to %s</title></path>\n", FIGURES(p->top[i], 4));
     }
 }
 
@@ -248,14 +248,14 @@ static void add_off(const Plot *p) {
     for (int i = 0; i < p->c->n; i++)
         if (p->top[i] > p->high) off++, most = fmax(most, p->top[i]);
     if (!off) return;
-    text_add(p->t, "<span>cut off above %.3g: ", p->high);
+    text_add(p->t, "<span>cut off above %s: ", FIGURES(p->high, 3));
     bool all = off == lines && off > 2;
-    if (all) text_add(p->t, "all go there, up to %.3g", most);
+    if (all) text_add(p->t, "all go there, up to %s", FIGURES(most, 3));
     for (int i = 0; !all && i < p->c->n; i++) {
         if (!(p->top[i] > p->high)) continue;
         text_add(p->t, "%s", done++ ? ", " : "");
         svg_escaped(p->t, p->c->variant[i].label);
-        text_add(p->t, " up to %.3g", p->top[i]);
+        text_add(p->t, " up to %s", FIGURES(p->top[i], 3));
     }
     text_add(p->t, "</span>");
 }

@@ -82,6 +82,6 @@ void compare_load_warning(const Comparison *c, char to[160]) {
     if (!(c->rounds || c->text) || !made->processors
         || !(made->load > load_quiet(made->processors)))
         return;
-    print_text(to, 160, "load %.2g on %d processor%s before it began: times are not to be trusted",
-               made->load, made->processors, made->processors == 1 ? "" : "s");
+    print_text(to, 160, "load %s on %d processor%s before it began: times are not to be trusted",
+               FIGURES(made->load, 2), made->processors, made->processors == 1 ? "" : "s");
 }

@@ -40,10 +40,10 @@ static void add_machine(const Comparison *c, Text *t) {
     add_fact(t, "threads", words);
     *words = 0;
     if (made->processors && isfinite(made->load))
-        print_text(words, sizeof words, "%.2g before it began", made->load);
+        print_text(words, sizeof words, "%s before it began", FIGURES(made->load, 2));
     if (*words && isfinite(made->after))
         print_text(words + strlen(words), sizeof words - strlen(words),
-                   ", %.2g at the end, its own threads counted", made->after);
+                   ", %s at the end, its own threads counted", FIGURES(made->after, 2));
     add_fact(t, "load", words);
 }
 
@@ -55,7 +55,8 @@ static void add_runs(const Comparison *c, Text *t) {
         text_add(&words, "%s %" PRIu64, s ? "," : "", c->seed[s]);
     add_fact(t, "training", words.at ? words.at : "");
     text_clear(&words);
-    if (c->val_share > 0) text_add(&words, "the last %.3g %% of the text", 100 * c->val_share);
+    if (c->val_share > 0)
+        text_add(&words, "the last %s %% of the text", FIGURES(100 * c->val_share, 3));
     add_fact(t, "validation", words.at ? words.at : "");
     if (words.failed) t->failed = true;
     text_free(&words);

@@ -53,8 +53,8 @@ static void add_match(const Comparison *c, const Variant *v, Text *t) {
     if (!compare_loss_differs(c, c->variant)) return;
     if (!x.matched) text_add(t, "<td>never</td>");
     else
-        text_add(t, "<td>%.3g s <small>%d of %d seeds</small></td>", x.seconds.mean, x.matched,
-                 c->seeds);
+        text_add(t, "<td>%s s <small>%d of %d seeds</small></td>", FIGURES(x.seconds.mean, 3),
+                 x.matched, c->seeds);
 }
 
 static void add_loss(const Comparison *c, const Variant *v, Text *t) {

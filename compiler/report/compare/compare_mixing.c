@@ -54,8 +54,8 @@ static void add_figure(const Map *m, const double *weight, const char *words, do
     double most = 0;
     for (int i = 0; i < m->initial->size * m->initial->size; i++)
         most = fmax(most, fabs(weight[i]));
-    text_add(t, "<figure><figcaption><span>%s; the largest is %.3g</span></figcaption>\n", words,
-             most);
+    text_add(t, "<figure><figcaption><span>%s; the largest is %s</span></figcaption>\n", words,
+             FIGURES(most, 3));
     depth_map(&(DepthMap){ .weight = weight,
                            .size = m->initial->size,
                            .read = m->read,

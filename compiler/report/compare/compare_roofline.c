@@ -60,13 +60,13 @@ static void draw_axes(const Roof *f) {
     char text[32];
     for (double p = f->low; p <= f->high; p++) {
         double y = upwards(f, pow(10, p));
-        print_text(text, sizeof text, "%g", pow(10, p));
+        print_figures(text, pow(10, p), 6);
         svg_line(f->t, LEFT, y, RIGHT, y, "line");
         svg_text(f->t, LEFT - 8, y + 4, "soft", "end", 12, text);
     }
     for (double p = f->left; p <= f->right; p++) {
         double x = across(f, pow(10, p));
-        print_text(text, sizeof text, "%g", pow(10, p));
+        print_figures(text, pow(10, p), 6);
         svg_line(f->t, x, TOP, x, TOP + TALL, "line");
         svg_text(f->t, x, TOP + TALL + 17, "soft", p == f->right ? "end" : "middle", 12, text);
     }
@@ -97,7 +97,8 @@ static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
     svg_escaped(f->t, r->name);
     text_add(f->t, " of ");
     svg_escaped(f->t, f->c->variant[variant].label);
-    text_add(f->t, ": %.4g GFLOP/s, %.3g FLOPs per byte</title></circle>\n", d.rate, d.intensity);
+    text_add(f->t, ": %s GFLOP/s, %s FLOPs per byte</title></circle>\n", FIGURES(d.rate, 4),
+             FIGURES(d.intensity, 3));
 }
 
 static void draw_dots(const Roof *f, const Role *role, int n) {
@@ -125,9 +126,9 @@ void page_roofline(const Comparison *c, Text *t) {
                      "measured it; kernels whose operands lie in cache may be above its slope.");
         page_variant_keys(c, t);
         text_add(t,
-                 "<figure style=\"max-width:560px\"><figcaption><span>the line: %.3g GFLOP/s, "
-                 "%.3g GB/s</span></figcaption>\n",
-                 f.peak, f.bandwidth);
+                 "<figure style=\"max-width:560px\"><figcaption><span>the line: %s GFLOP/s, "
+                 "%s GB/s</span></figcaption>\n",
+                 FIGURES(f.peak, 3), FIGURES(f.bandwidth, 3));
         scale(&f, role, n);
         svg_begin(t, "roofline", WIDTH, HEIGHT);
         draw_axes(&f);

@@ -89,10 +89,12 @@ static void add_match(const Comparison *c, const TrainingResult *x, const Traini
         text_add(t, ", never as low as %s's lowest", name);
         return;
     }
-    text_add(t, ", as low as %s's lowest after %.3g s of training, %s after %.3g s", name,
-             x->seconds.mean, name, base->seconds.mean);
+    text_add(t, ", as low as %s's lowest after %s s of training, %s after %s s", name,
+             FIGURES(x->seconds.mean, 3), name, FIGURES(base->seconds.mean, 3));
     if (x->matched < c->seeds) text_add(t, " (%d of %d seeds)", x->matched, c->seeds);
 }
+
+static const char *plus(double value) { return value < 0 ? "" : "+"; }
 
 void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
     TrainingResult x = compare_trained(c, v), base = compare_trained(c, c->variant);
@@ -107,15 +109,17 @@ void compare_trained_words(const Comparison *c, const Variant *v, Text *t) {
         return;
     }
     if (!compare_detected(c, v, FAMILY_LOSS)) {
-        text_add(
-            t, "loss not distinguishable from %s (%+.2g, could be %+.2g to %+.2g with %d seeds%s)",
-            name, d->mean, d->low, d->high, c->seeds,
-            stats_covers_zero(d) ? "" : ": too little among several comparisons");
+        text_add(t,
+                 "loss not distinguishable from %s (%s%s, could be %s%s to %s%s with %d seeds%s)",
+                 name, plus(d->mean), FIGURES(d->mean, 2), plus(d->low), FIGURES(d->low, 2),
+                 plus(d->high), FIGURES(d->high, 2), c->seeds,
+                 stats_covers_zero(d) ? "" : ": too little among several comparisons");
         return;
     }
-    text_add(t, "loss %s than %s's by %.2g (%.2g to %.2g with %d seeds)",
-             d->mean < 0 ? "lower" : "higher", name, fabs(d->mean),
-             fmin(fabs(d->low), fabs(d->high)), fmax(fabs(d->low), fabs(d->high)), c->seeds);
+    text_add(t, "loss %s than %s's by %s (%s to %s with %d seeds)",
+             d->mean < 0 ? "lower" : "higher", name, FIGURES(fabs(d->mean), 2),
+             FIGURES(fmin(fabs(d->low), fabs(d->high)), 2),
+             FIGURES(fmax(fabs(d->low), fabs(d->high)), 2), c->seeds);
     add_match(c, &x, &base, t);
 }
 
@@ -125,9 +129,9 @@ enum { SEEDS_TOLD = 1000 };
 void compare_seeds_words(const Comparison *c, const Variant *v, Text *t) {
     TrainingResult x = compare_trained(c, v);
     if (!x.difference.known || compare_detected(c, v, FAMILY_LOSS)) return;
-    text_add(t, " %d seeds show differences of %.2g and more", c->seeds, x.shown);
+    text_add(t, " %d seeds show differences of %s and more", c->seeds, FIGURES(x.shown, 2));
     if (x.needed && x.needed <= SEEDS_TOLD)
-        text_add(t, ", %d would show %.2g", x.needed, fabs(x.difference.mean));
+        text_add(t, ", %d would show %s", x.needed, FIGURES(fabs(x.difference.mean), 2));
     text_add(t, " (four times in five).");
 }
 

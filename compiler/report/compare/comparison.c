@@ -13,9 +13,11 @@ char *compare_number(char to[32], Unit unit, double value) {
     else if (unit == UNIT_BYTES) human_bytes(to, value);
     else if (unit == UNIT_LOSS) print_text(to, 32, "%.4f", value);
     else if (unit == UNIT_RATE) print_text(to, 32, "%.6g", value);
-    else if (unit == UNIT_SECONDS && value < 1e-3) print_text(to, 32, "%.3g us", 1e6 * value);
+    else if (unit == UNIT_SECONDS && value < 1e-3)
+        print_text(to, 32, "%s us", FIGURES(1e6 * value, 3));
     else if (unit == UNIT_SECONDS)
-        print_text(to, 32, value < 1 ? "%.3g ms" : "%.3g s", value < 1 ? 1e3 * value : value);
+        print_text(to, 32, "%s %s", FIGURES(value < 1 ? 1e3 * value : value, 3),
+                   value < 1 ? "ms" : "s");
     else if (fabs(value) < 10000 && value == floor(value)) print_text(to, 32, "%.0f", value);
     else if (fabs(value) < 100) print_text(to, 32, "%.2f", value);
     else human_count(to, value);

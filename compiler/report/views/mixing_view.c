@@ -102,9 +102,9 @@ static void add_all(const Matrices *x, const Mixing *m, Text *t) {
     for (int r = 0; r < m->size; r++) {
         text_add(t, "%-*s", READ, x->name[r]);
         for (int s = 0; s < m->size; s++)
-            if (s <= r) text_add(t, " %*.3g", ENTRY - 1, m->mean[r * m->size + s]);
+            if (s <= r) text_add(t, " %*s", ENTRY - 1, FIGURES(m->mean[r * m->size + s], 3));
             else text_add(t, "%*s", ENTRY, ".");
-        text_add(t, " %*.3g\n", ENTRY - 1, row_sum(m, r));
+        text_add(t, " %*s\n", ENTRY - 1, FIGURES(row_sum(m, r), 3));
     }
 }
 
@@ -125,9 +125,9 @@ static void add_largest(const Matrices *x, const Mixing *m, Text *t) {
              "read", ENTRY, "sum", LARGEST);
     for (int r = 0; r < m->size; r++) {
         const double *row = m->mean + (int64_t)r * m->size;
-        text_add(t, "%-*s %*.3g", READ, x->name[r], ENTRY - 1, row_sum(m, r));
+        text_add(t, "%-*s %*s", READ, x->name[r], ENTRY - 1, FIGURES(row_sum(m, r), 3));
         for (int i = 0, s = -1; i < LARGEST && (s = next_largest(row, r + 1, s)) >= 0; i++)
-            text_add(t, "  %s %.2g", source_name(x, s), row[s]);
+            text_add(t, "  %s %s", source_name(x, s), FIGURES(row[s], 2));
         text_add(t, "\n");
     }
 }

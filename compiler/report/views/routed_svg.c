@@ -80,7 +80,7 @@ static void mark_values(const SharePanel *p) {
     for (int i = 0; i * tick <= p->most * 1.0001; i++) {
         char text[32];
         double y = i * tick;
-        print_text(text, sizeof text, "%.6g", y);
+        print_figures(text, y, 6);
         svg_line(p->t, LEFT, up(p, y), RIGHT, up(p, y), "line");
         svg_text(p->t, LEFT - 8, up(p, y) + 4, "soft", "end", 20, text);
     }
@@ -141,7 +141,8 @@ static void draw_keys(const Report *r, Text *t) {
     for (int s = 0; s < r->asked.shares; s++) {
         char name[96];
         routed_share_text(r, r->asked.share[s], name, sizeof name);
-        if (r->asked.shares > 2) print_text(name, sizeof name, "%.4g %%", 100 * r->asked.share[s]);
+        if (r->asked.shares > 2)
+            print_text(name, sizeof name, "%s %%", FIGURES(100 * r->asked.share[s], 4));
         x = svg_key(t, x, 52, s, name);
     }
     if (r->asked.shares > 2) svg_text(t, x, 52, "soft", "start", 30, "of the tokens"), x += 100;

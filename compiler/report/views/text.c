@@ -65,8 +65,8 @@ static void time(const Report *r, Text *t) {
     text_add(t, "  %-11s%14s of products would take as long as the arithmetic of row kernels\n",
              "row kernels", human_flops(a, 2 * r->work[kind].operations));
     if (r->seconds[kind] == 0) return;
-    text_add(t, "predicted    %.4g ms a %s of %.0f tokens, %.0f tokens/s, on %d thread%s",
-             1e3 * r->seconds[kind], r->training ? "step" : "pass", tokens,
+    text_add(t, "predicted    %s ms a %s of %.0f tokens, %.0f tokens/s, on %d thread%s",
+             FIGURES(1e3 * r->seconds[kind], 4), r->training ? "step" : "pass", tokens,
              tokens / r->seconds[kind], rates->threads, rates->threads == 1 ? "" : "s");
     text_add(t,
              rates->measured ? ", by this machine's rates\n"
@@ -109,8 +109,8 @@ static void memory(const Report *r, Text *t) {
 
 static void reads(const Report *r, Text *t) {
     const Model *m = r->model;
-    text_add(t, "reads        %d before sublayers, %.4g sources on average, %" PRId64 " at most",
-             m->nread - 1, r->sources_average, r->sources_most);
+    text_add(t, "reads        %d before sublayers, %s sources on average, %" PRId64 " at most",
+             m->nread - 1, FIGURES(r->sources_average, 4), r->sources_most);
     text_add(t, "; the final one %" PRId64 "\n", m->read[m->nread - 1].sources);
     text_add(t, "  sources   ");
     for (int i = 0; i < m->nread;) {

@@ -35,6 +35,10 @@ static void cell(const Page *p, const char *format, double value) {
     text_add(p->t, "<td>%s</td>", text);
 }
 
+static void figures(const Page *p, double value) {
+    text_add(p->t, "<td>%s</td>", isfinite(value) ? FIGURES(value, 4) : "\xe2\x80\x93");
+}
+
 static void table(const Page *p, const char *label, const char *head) {
     page_table(p->t, label);
     text_add(p->t, "<thead><tr>%s</tr></thead><tbody>\n", head);
@@ -171,8 +175,8 @@ static void add_gate_rows(const Page *p) {
         text_add(p->t, "<tr><th scope=\"row\">");
         svg_escaped(p->t, x->gate_site[i]);
         text_add(p->t, "</th>");
-        cell(p, "%.4g", x->gate_mean[i]), cell(p, "%.4g", x->gate_deviation[i]);
-        if (b) cell(p, "%.4g", b->gate_mean[i]), cell(p, "%.4g", b->gate_deviation[i]);
+        figures(p, x->gate_mean[i]), figures(p, x->gate_deviation[i]);
+        if (b) figures(p, b->gate_mean[i]), figures(p, b->gate_deviation[i]);
         text_add(p->t, "</tr>\n");
     }
 }
@@ -196,8 +200,8 @@ static void add_gates(const Page *p) {
 
 static void add_route_cells(const Page *p, const Probe *x, int route) {
     cell(p, "%.1f", 100 * x->routed[route]);
-    cell(p, "%.4g", x->taken_rms[route]);
-    cell(p, "%.4g", x->other_rms[route]);
+    figures(p, x->taken_rms[route]);
+    figures(p, x->other_rms[route]);
 }
 
 static void add_route_rows(const Page *p) {

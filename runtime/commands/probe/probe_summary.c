@@ -93,8 +93,8 @@ static void add_layer(const Probe *x, Text *t) {
     for (int i = 1; i < x->layers; i++)
         if (x->loss_increase[i] > x->loss_increase[best]) best = i;
     if (x->layers < 2 || !(x->loss_increase[best] > 0)) return;
-    text_add(t, "%s matters most: %+.3g nats per token without it", x->layer_name[best],
-             x->loss_increase[best]);
+    text_add(t, "%s matters most: +%s nats per token without it", x->layer_name[best],
+             FIGURES(x->loss_increase[best], 3));
 }
 
 static void add_sinks(const Probe *x, Text *t) {

@@ -13,7 +13,7 @@ enum { KINDS = 8, SINKS = 16, GATES = 24 };
 
 static void add_number(Text *t, int width, double value) {
     char text[32];
-    print_text(text, sizeof text, isfinite(value) ? "%.4g" : "-", value);
+    print_text(text, sizeof text, "%s", isfinite(value) ? FIGURES(value, 4) : "-");
     text_add(t, " %*s", width, text);
 }
 

@@ -131,10 +131,11 @@ static void total_lines(Text *t, const char *name, const ScoreTotal *x) {
     if (x->missed && !x->spans) text_add(t, "\n");
     if (!x->spans) return;
     text_add(t,
-             "\n%s  %lld, %lld tokens, %lld bytes\nloss           %.6f\nperplexity     %.6g\n"
+             "\n%s  %lld, %lld tokens, %lld bytes\nloss           %.6f\nperplexity     %s\n"
              "bits_per_byte  %.6f\n",
              name, (long long)x->spans, (long long)x->tokens, (long long)x->bytes,
-             x->nll / (double)x->tokens, exp(x->nll / (double)x->tokens), bits_per_byte(x));
+             x->nll / (double)x->tokens, FIGURES(exp(x->nll / (double)x->tokens), 6),
+             bits_per_byte(x));
 }
 
 static int write_summary(Scoring *c, Error *e) {

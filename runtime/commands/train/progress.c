@@ -73,7 +73,8 @@ static void describe(const Progress *p, int64_t step, double loss, char part[PAR
     if (p->epoch > 0) print_text(part[4], PART, "  epoch %.2f", p->epoch);
     if (!(p->peak > 0)) return;
     double share = 100 * p->flops / p->seconds / p->peak;
-    if (p->load > 0) print_text(part[5], PART, "  %.0f%% of peak, load %.2g", share, p->load);
+    if (p->load > 0)
+        print_text(part[5], PART, "  %.0f%% of peak, load %s", share, FIGURES(p->load, 2));
     else print_text(part[5], PART, "  %.0f%% of peak", share);
 }
 
