@@ -40,6 +40,11 @@ void export_folder_close(ExportFolder *f); /* removes what did not get its name 
 /* export_tokenizer.c: the path of the tokenizer's file, to be freed; NULL: there is none, or an
 ** error. */
 char *export_tokenizer(const Export *x, Error *e);
+/* By the ending of a file's name; -1: it is no tokenizer's. */
+enum { EXPORT_JSON, EXPORT_MODEL, EXPORT_TIKTOKEN, EXPORT_TOKENIZERS };
+int export_tokenizer_form(const char *file);
+/* Says what 'reader' ("transformers") does not get: 'file' is what export_tokenizer gave. */
+void export_tokenizer_tell(const Export *x, const char *file, const char *reader);
 
 /* export_check.c: what a folder has, read back, is the weights bit for bit, and, where 'known', the
 ** importer makes the spec's graph of it. */

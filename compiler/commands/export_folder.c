@@ -26,6 +26,7 @@ static const char *const written[] = {
     "configuration_strata.py",
     "tokenizer.json",
     "tokenizer.model",
+    "tokenizer.tiktoken",
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",

@@ -29,7 +29,10 @@ static int add_tokenizer(const Export *x, Gguf *g, Error *e) {
     int status = e->status;
     if (file) status = gguf_tokenizer(g, file, x->model->vocab, e);
     else if (!status && own && !strcmp(own, "bytes")) gguf_tokenizer_bytes(g, x->model->vocab);
-    else if (!status) gguf_string(g, "tokenizer.ggml.model", "none");
+    else if (!status) {
+        gguf_string(g, "tokenizer.ggml.model", "none");
+        export_tokenizer_tell(x, NULL, "llama.cpp");
+    }
     free(file);
     return status;
 }

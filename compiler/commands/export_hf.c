@@ -108,8 +108,9 @@ static int write_all(Export *x, const ExportFolder *f, Exported *made, Error *e)
     if (!status) status = known ? write_known(&text, f, made, e) : write_own(x, &text, f, e);
     if (!status) status = export_text_write(&text, known, f, e);
     export_text_close(&text);
-    free(tokenizer);
     if (!status && x->check) status = export_check(x, f, known, e);
+    if (!status) export_tokenizer_tell(x, tokenizer, "transformers");
+    free(tokenizer);
     return status;
 }
 

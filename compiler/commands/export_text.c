@@ -159,9 +159,13 @@ static int write_generation(const ExportText *x, bool cache, const ExportFolder 
     return status;
 }
 
-static bool is_json(const char *path) {
-    size_t n = strlen(path);
-    return n > 5 && !strcmp(path + n - 5, ".json");
+/* Of a .model by itself the class that reads it as SentencePiece does; LlamaTokenizer merges in
+** another order.  Of a .tiktoken transformers has no reader, and of classes that build their
+** vocabulary themselves it would make an empty one without a word. */
+static const char *class_of(const ExportText *x) {
+    bool pieces = export_tokenizer_form(x->file) == EXPORT_MODEL;
+    bool ranks = x->t.kind && !strncmp(tokenizer_described(&x->t), "tiktoken", 8);
+    return pieces && !ranks ? "\"SentencePieceBackend\"" : "\"PreTrainedTokenizerFast\"";
 }
 
 /* A special token as the file spells it. */
@@ -176,9 +180,9 @@ static char *piece_value(const ExportText *x, int32_t id) {
 static int write_config(const ExportText *x, const ExportFolder *f, Error *e) {
     const JsonNode *was = member(x, "tokenizer_config");
     const TextFacts *facts = &x->t.facts;
-    const char *class = is_json(x->file) ? "\"PreTrainedTokenizerFast\"" : "\"LlamaTokenizer\"";
     bool code = was && json_member(&x->object, was, "auto_map");
-    NewMember list[] = { { "tokenizer_class", was && !code ? NULL : strdup(class) },
+    bool own = !was || code || export_tokenizer_form(x->file) == EXPORT_TIKTOKEN;
+    NewMember list[] = { { "tokenizer_class", own ? strdup(class_of(x)) : NULL },
                          { "auto_map", NULL },
                          { "clean_up_tokenization_spaces", was ? NULL : strdup("false") },
                          { "bos_token", was ? NULL : piece_value(x, facts->begin) },
@@ -219,11 +223,12 @@ static int write_template(const ExportText *x, const ExportFolder *f, Error *e) 
 }
 
 static int write_tokenizer(const ExportText *x, const ExportFolder *f, Error *e) {
+    static const char *const names[EXPORT_TOKENIZERS] = { "tokenizer.json", "tokenizer.model",
+                                                          "tokenizer.tiktoken" };
+    int form = export_tokenizer_form(x->file);
     Text t = { 0 };
     int status = text_object_put(&t, x->file, x->bytes, x->length, NULL, e);
-    if (!status)
-        status = export_folder_text(f, is_json(x->file) ? "tokenizer.json" : "tokenizer.model", &t,
-                                    e);
+    if (!status) status = export_folder_text(f, names[form], &t, e);
     text_free(&t);
     return status;
 }

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT
-** The tokenizer's file of a spec: what it names, or what import wrote beside it. */
+** The tokenizer's file of a spec: what it names, or what import wrote beside it; and what is said
+** where there is none that another program could have.
+*/
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "export.h"
 
-static bool ends_in(const char *text, const char *ending) {
-    size_t n = strlen(text), k = strlen(ending);
-    return n > k && !strcmp(text + n - k, ending);
+static const char *const endings[EXPORT_TOKENIZERS] = { "json", "model", "tiktoken" };
+
+int export_tokenizer_form(const char *file) {
+    const char *dot = strrchr(file, '.');
+    int i = EXPORT_TOKENIZERS - 1;
+    while (i >= 0 && (!dot || strcmp(dot + 1, endings[i]) != 0))
+        i--;
+    return i;
 }
 
 /* FOLDER/NAME, FOLDER being the spec's. */
@@ -19,21 +26,39 @@ static char *beside(const char *spec, const char *name) {
     return asprintf(&path, "%.*s%s", n, spec, name) < 0 ? NULL : path;
 }
 
+/* A file that import wrote for NAME.lua, though programs cannot read it; NULL: none. */
+static char *imported(const char *spec, Error *e) {
+    static const char *const names[] = { "tokenizer.json", "tokenizer.model", "tiktoken" };
+    size_t n = strlen(spec);
+    if (n <= 4 || strcmp(spec + n - 4, ".lua") != 0) return NULL;
+    for (int i = 0; i < EXPORT_TOKENIZERS; i++) {
+        char *path;
+        if (asprintf(&path, "%.*s.%s", (int)n - 4, spec, names[i]) < 0)
+            return error_memory(e, spec, n), NULL;
+        if (!access(path, F_OK)) return path;
+        free(path);
+    }
+    return NULL;
+}
+
 char *export_tokenizer(const Export *x, Error *e) {
     const char *own = x->model->tokenizer;
-    char *path = NULL;
-    if (own && (ends_in(own, ".json") || ends_in(own, ".model"))) {
-        path = beside(x->spec, own);
-    } else if (!own && ends_in(x->spec, ".lua")) {
-        int n = (int)strlen(x->spec) - 4;
-        if (asprintf(&path, "%.*s.tokenizer.json", n, x->spec) < 0) path = NULL;
-        if (path && access(path, F_OK)) {
-            free(path);
-            return NULL;
-        }
-    } else {
-        return NULL;
-    }
+    if (!own) return imported(x->spec, e);
+    if (export_tokenizer_form(own) < 0) return NULL;
+    char *path = beside(x->spec, own);
     if (!path) error_memory(e, x->spec, 0);
     return path;
+}
+
+void export_tokenizer_tell(const Export *x, const char *file, const char *reader) {
+    const char *own = x->model->tokenizer;
+    char text[200] = "";
+    if (!file && own)
+        print_text(text, sizeof text, "%s has no tokenizer of kind '%s': none is written", reader,
+                   own);
+    else if (file && export_tokenizer_form(file) == EXPORT_TIKTOKEN)
+        print_text(text, sizeof text,
+                   "%s reads no .tiktoken: tokenizer.tiktoken is written for other readers",
+                   reader);
+    if (*text) show_line(x->allowance->console, "note: ", text, "");
 }
