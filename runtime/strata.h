@@ -89,8 +89,13 @@ int32_t strata_weights_write_with(const strata_model *m, const char *file, const
 
 /* Ids are 0 … this - 1. */
 int32_t strata_tokenizer_ids(const strata_tokenizer *t);
-/* The id that ends a text; -1: none is known. */
+/* The id that stands between texts, one of those that end a text; -1: none is known. */
 int32_t strata_tokenizer_end(const strata_tokenizer *t);
+/* All ids that end a text: how many there are, the first 'room' of them in 'ids', which may be
+** NULL if 'room' is 0.  A program that generates ends at each of them. */
+int32_t strata_tokenizer_ends(const strata_tokenizer *t, int32_t *ids, int32_t room);
+/* The id that begins a text, whether or not STRATA_TEMPLATE puts it in front; -1: none is known. */
+int32_t strata_tokenizer_begin(const strata_tokenizer *t);
 /* The id of a piece as the file spells it, "<|im_end|>"; -1: none. */
 int32_t strata_tokenizer_find(const strata_tokenizer *t, const char *piece);
 

@@ -164,9 +164,23 @@ class Tokenizer:
 
     @property
     def end(self):
-        """The id that ends a text; None: none is known."""
+        """The id that stands between texts, one of ends; None: none is known."""
         end = self._library.tokenizer_end(self._address)
         return None if end < 0 else end
+
+    @property
+    def ends(self):
+        """All ids that end a text, a list; Model.generate takes it as stop_id."""
+        room = (ctypes.c_int32 * self._library.tokenizer_ends(self._address, None, 0))()
+        self._library.tokenizer_ends(self._address, room, len(room))
+        return list(room)
+
+    @property
+    def begin(self):
+        """The id that begins a text, whether or not a template puts it in front; None: none is
+        known."""
+        begin = self._library.tokenizer_begin(self._address)
+        return None if begin < 0 else begin
 
     def find(self, piece):
         """The id of a piece as the file spells it; None: there is none."""

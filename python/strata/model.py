@@ -37,6 +37,17 @@ def _ids(name, tokens, dimensions):
     return numpy.ascontiguousarray(numpy.clip(x, -1, 2**31 - 1), numpy.int32)
 
 
+def _stops(ids, vocab):
+    """The ids that end a text, of one id, of several or of None."""
+    if ids is None:
+        return frozenset()
+    found = [whole("stop_id", one) for one in (ids if hasattr(ids, "__iter__") else [ids])]
+    for one in found:
+        if not 0 <= one < vocab:
+            raise ValueError(f"stop_id: expected ids from 0 to {vocab - 1}, found {one}")
+    return frozenset(found)
+
+
 class Model:
     """Calls of one model take turns; for two at a time make another of the same file.
 
@@ -245,21 +256,23 @@ class Model:
 
     def generate(self, prompt, max_tokens=None, stop_id=None, **sampling):
         """Ids after those of a prompt, one by one, drawn by a Sampler of these settings; without
-        max_tokens as many as the context holds."""
+        max_tokens as many as the context holds. stop_id, an id or several (Tokenizer.ends), ends
+        them and is not among them."""
         most = self.context - len(_ids("prompt", prompt, 1))
         if max_tokens is not None and not 0 <= max_tokens <= most:
             raise ValueError(f"max_tokens: expected 0 to {most}, which is what the prompt leaves of "
                              f"the context of {self.context}, found {max_tokens}")
         sampler = Sampler(sampling.pop("ids", self.vocab), **sampling)
-        return self._drawn(prompt, most if max_tokens is None else max_tokens, stop_id, sampler)
+        return self._drawn(prompt, most if max_tokens is None else max_tokens,
+                           _stops(stop_id, self.vocab), sampler)
 
-    def _drawn(self, prompt, most, stop_id, sampler):
+    def _drawn(self, prompt, most, stops, sampler):
         sequence = self.sequence()
         logits = sequence.prefill(prompt)
         sampler.see(prompt)
         for _ in range(most):
             drawn = sampler(logits, len(sequence))
-            if drawn == stop_id:
+            if drawn in stops:
                 return
             yield drawn
             logits = sequence.decode(drawn)

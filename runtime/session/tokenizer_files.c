@@ -86,6 +86,16 @@ void strata_tokenizer_free(strata_tokenizer *t) {
 
 int32_t strata_tokenizer_ids(const strata_tokenizer *t) { return t ? t->t.ids : 0; }
 int32_t strata_tokenizer_end(const strata_tokenizer *t) { return t ? t->t.end : -1; }
+int32_t strata_tokenizer_begin(const strata_tokenizer *t) { return t ? t->t.facts.begin : -1; }
+
+int32_t strata_tokenizer_ends(const strata_tokenizer *t, int32_t *ids, int32_t room) {
+    if (!t) return 0;
+    const TextFacts *f = &t->t.facts; /* of a file; another kind has one end, or none */
+    const int32_t *end = f->ends ? f->end : &t->t.end, count = f->ends ? f->ends : *end >= 0;
+    for (int32_t i = 0; ids && i < room && i < count; i++)
+        ids[i] = end[i];
+    return count;
+}
 
 int32_t strata_tokenizer_find(const strata_tokenizer *t, const char *piece) {
     return t && piece ? tokenizer_find(&t->t, piece) : -1;

@@ -288,6 +288,7 @@ def test_characters_come_with_weights(tmp_path):
     model = strata.build(tmp_path / "m.lua")
     text = model.tokenizer(tmp_path / "w.safetensors")
     assert text.decode(text.encode("the mat")) == "the mat"
+    assert (text.begin, text.end, text.ends) == (None, 3, [3])
     assert "".join(text.stream(text.encode("the mat on it"), stop=["on", "x"])) == "the mat "
     with pytest.raises(strata.Error, match="weights"):
         model.tokenizer()
@@ -297,9 +298,31 @@ def test_a_file_of_a_tokenizer():
     text = strata.Tokenizer(SOURCE / "tests/runtime/tokenizers/llama3.json")
     assert (text.ids, text.end, text.find("<|begin_of_text|>"), text.find("no")) == (
         342, 341, 340, None)
+    assert (text.begin, text.ends) == (340, [341])
     assert text.encode("the cat", template=True)[0] == 340
     assert text.decode(text.encode("the café €")) == "the café €"
     assert "".join(text.stream(text.encode("a\0b €"), continues=False)) == "a\0b €"
+
+
+def test_several_ids_end_a_text(model, trained, tmp_path):
+    model.load(trained)
+    how = {"temperature": 1.5, "seed": 2}
+    free = list(model.generate([116, 104], 16, **how))
+    ends = [free[9], free[4], 255]
+    first = min(i for i, one in enumerate(free) if one in ends)
+    for stop in ends, tuple(ends), np.array(ends), set(ends):
+        assert list(model.generate([116, 104], 16, stop_id=stop, **how)) == free[:first]
+    assert list(model.generate([116, 104], 16, stop_id=free[4], **how)) == free[:free.index(free[4])]
+    assert list(model.generate([116, 104], 16, stop_id=[], **how)) == free
+    for bad in 256, [1, -1], np.array([300]):
+        with pytest.raises(ValueError, match="stop_id: expected ids from 0 to 255, found"):
+            model.generate([1, 2], stop_id=bad)
+    file = (SOURCE / "tests/runtime/tokenizers/gpt2.json").read_text()
+    (tmp_path / "t.json").write_text(
+        '{"strata": {"config": {"bos_token_id": 9, "eos_token_id": [5, 340, 3]}},' + file[1:])
+    text = strata.Tokenizer(tmp_path / "t.json")
+    assert (text.begin, text.end, text.ends) == (9, 340, [5, 340, 3])
+    assert model.tokenizer().ends == []
 
 
 # == What is refused ==

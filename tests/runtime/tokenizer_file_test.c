@@ -361,12 +361,41 @@ static void whole_characters(void **state) {
     strata_tokenizer_free(t);
 }
 
+/* What files of a checkpoint say: several ends, a beginning that is not put in front; none. */
+static void begin_and_ends(void **state) {
+    (void)state;
+    strata_tokenizer *t;
+    size_t length;
+    int32_t room[4] = { -7, -7, -7, -7 };
+    char *file = read_whole("gpt2.json", &length), *told;
+    int n = asprintf(&told,
+                     "{\"strata\": {\"generation_config\": {\"bos_token_id\": 9, "
+                     "\"eos_token_id\": [5, 340, 3]}},%.*s",
+                     (int)length - 1, file + 1);
+    assert_int_equal(strata_tokenizer_parse(told, (size_t)n, &t, NULL, 0), 0);
+    assert_int_equal(strata_tokenizer_begin(t), 9);
+    assert_int_equal(strata_tokenizer_ends(t, NULL, 0), 3);
+    assert_int_equal(strata_tokenizer_ends(t, room, 2), 3);
+    assert_int_equal(room[0], 5);
+    assert_int_equal(room[1], 340);
+    assert_int_equal(room[2], -7); /* beyond the room */
+    assert_int_equal(strata_tokenizer_ends(t, room, 4), 3);
+    assert_int_equal(room[2], 3);
+    assert_int_equal(room[3], -7);
+    assert_int_equal(strata_tokenizer_end(t), 340); /* the usual name, of those */
+    strata_tokenizer_free(t);
+    free(told);
+    free(file);
+    assert_int_equal(strata_tokenizer_ends(NULL, room, 4), 0);
+    assert_int_equal(strata_tokenizer_begin(NULL), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors),          cmocka_unit_test(long_words),
         cmocka_unit_test(what_is_refused),  cmocka_unit_test(cut_files),
         cmocka_unit_test(growing_texts),    cmocka_unit_test(for_programs),
-        cmocka_unit_test(whole_characters),
+        cmocka_unit_test(whole_characters), cmocka_unit_test(begin_and_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
