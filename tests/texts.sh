@@ -104,6 +104,34 @@ sed 's/t.json/bytes/' m.lua >bytes.lua
 grep -q '^error: --bos yes: expected a tokenizer with a token that begins texts' said ||
     fail "bytes: $(cat said)"
 
+# Where only tokens are read --bos would do nothing: it is refused, and nothing is written.
+refused() {
+    status=0
+    "$@" >/dev/null 2>said || status=$?
+    [ $status = 2 ] || fail "$*: expected status 2, found $status: $(cat said)"
+    grep -Eq '^error: (strata tokens: )?--bos (yes|no): expected texts, .* found only token files' \
+        said || fail "$*: $(cat said)"
+}
+sed 's/tokenizer = "t.json",//' m.lua >none.lua
+"$strata" build none.lua -o none >/dev/null
+for choice in yes no; do
+    refused ./n train --data b.bin --steps 1 --bos $choice --out refused
+    refused ./n train --data b.bin --val b.bin --steps 1 --bos $choice --out refused
+    # shellcheck disable=SC2086
+    refused ./n eval $w --data b.bin --bos $choice
+    refused "$strata" tokens b.bin --tokenizer n.tokenizer.json --bos $choice -o refused
+    refused ./none train --data b.bin --steps 1 --bos $choice --out refused
+done
+./none train --data b.bin --steps 1 --bos auto --out none.safetensors --quiet
+refused ./none eval --weights none.safetensors --data b.bin --bos yes
+[ ! -e refused ] || fail "expected nothing to be written"
+./n train --data b.bin --val text --steps 1 --bos yes --out o3 --quiet
+"$strata" tokens b.bin text --tokenizer n.tokenizer.json --bos yes -o c.bin >/dev/null
+"$strata" tokenizer encode n.tokenizer.json one --bare --bos yes >/dev/null 2>said &&
+    fail "expected --bare and --bos yes to be refused"
+grep -q '^error: strata tokenizer encode: expected --bare, .* or --bos yes, found both' said ||
+    fail "encode: $(cat said)"
+
 # --stop takes a special token, which no text shows: of untrained weights some samples have it.
 many='--weights m.safetensors -p one --max-tokens 40 --samples 40'
 # shellcheck disable=SC2086

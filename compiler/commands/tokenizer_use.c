@@ -84,10 +84,14 @@ static int encode(const Options *o, const Tokenizer *t, const char *what, const 
 int tokenizer_encode_texts(const Options *o, Error *e) {
     Tokenizer t = { 0 };
     Text input = { 0 }, out = { 0 };
+    BeginChoice bos = (BeginChoice)option_of(o, STRATA_OPTION_TOKENS_BOS)->choice;
+    if (bos == BEGIN_YES && option_of(o, STRATA_OPTION_BARE)->given)
+        return error_set(e, STATUS_USAGE,
+                         "strata tokenizer encode: expected --bare, which puts no token around a "
+                         "text, or --bos yes, found both");
     int status = tokenizer_of(o, &t, NULL, NULL, e);
     if (status) return status;
-    status = tokenizer_put_begin(&t, (BeginChoice)option_of(o, STRATA_OPTION_TOKENS_BOS)->choice,
-                                 "strata tokenizer encode: --bos", e);
+    status = tokenizer_put_begin(&t, bos, "strata tokenizer encode: --bos", e);
     if (!status && from_input(o)) {
         status = read_input(&input, e);
         if (!status)

@@ -17,6 +17,7 @@
 typedef struct TokensOptions {
     const char *output, *spec, *tokenizer, *weights;
     bool overwrite;
+    BeginChoice bos;
     DataWords words;
 } TokensOptions;
 
@@ -27,6 +28,7 @@ static int take(TokensOptions *to, const Options *o, Error *e) {
         .tokenizer = option_of(o, STRATA_OPTION_TOKENIZER)->text,
         .weights = option_of(o, STRATA_OPTION_TOKENIZER_WEIGHTS)->text,
         .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given,
+        .bos = (BeginChoice)option_of(o, STRATA_OPTION_TOKENS_BOS)->choice,
         .words = { "strata tokens", (const char *const *)o->word, o->words,
                    option_of(o, STRATA_OPTION_FIELD)->text },
     };
@@ -160,6 +162,8 @@ static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, Error
     if (status) return status;
     status = data_files_unweighted(&f, e);
     if (!status) status = check_output(o, &f, e);
+    if (!status)
+        status = tokenizer_begin_used(o->bos, "strata tokens: --bos", data_files_text(&f), e);
     if (!status) status = data_tokens(&d, &f, t, vocab, false, e);
     data_files_free(&f);
     TokenHeader h = { .width = t->ids <= 65536 ? 2 : 4, .count = data_count(&d) };
@@ -182,10 +186,7 @@ int command_tokens(const Options *given, Allowance *a, Error *e) {
     int status = take(&o, given, e);
     if (!status && !o.spec) status = allowance_unchosen(a, e);
     if (!status) status = o.spec ? of_spec(&t, &o, a, &vocab, e) : of_name(&t, &o, &vocab, e);
-    if (!status)
-        status =
-            tokenizer_put_begin(&t, (BeginChoice)option_of(given, STRATA_OPTION_TOKENS_BOS)->choice,
-                                "strata tokens: --bos", e);
+    if (!status) status = tokenizer_put_begin(&t, o.bos, "strata tokens: --bos", e);
     allowance_lift(a); /* for compiling: texts may take as long as they do */
     if (!status) status = make(&o, &t, vocab, e);
     tokenizer_free(&t);

@@ -146,6 +146,9 @@ int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data 
     int status = data_files_open(&f, &words, e);
     if (status) return status;
     status = data_files_unweighted(&f, e);
+    if (!status)
+        status = tokenizer_begin_used((BeginChoice)option(p, OPTION_BOS)->choice, "--bos",
+                                      data_files_text(&f), e);
     if (!status) status = data_tokens(d, &f, tokenizer, p->m->vocab, apart, e);
     if (!status) status = data_enough(d, "--data", 1, e);
     if (!status) tell_twice(d);

@@ -130,6 +130,8 @@ bool tokenizer_spells_begin(const Tokenizer *t, const char *text, size_t length)
 /* What --bos says, from then on: as the tokenizer's file, always, never. */
 typedef enum BeginChoice { BEGIN_AUTO, BEGIN_YES, BEGIN_NO } BeginChoice;
 int tokenizer_put_begin(Tokenizer *t, BeginChoice choice, const char *option, Error *e);
+/* STATUS_USAGE if it says something and no text is read, only files of tokens. */
+int tokenizer_begin_used(BeginChoice choice, const char *option, bool text, Error *e);
 
 /* A text that comes id by id; starts as {0}, or with 'specials' set. */
 struct Decoder {

@@ -122,10 +122,11 @@ static int check_inputs(const Run *r, const DataFiles *f, Error *e) {
     return status;
 }
 
-static int open_files(const Run *r, OptionId id, DataFiles *f, Error *e) {
+static int open_files(Run *r, OptionId id, DataFiles *f, Error *e) {
     const DataWords *words = id == OPTION_VAL ? &r->words.val : &r->words.data;
     int status = data_files_open(f, words, e);
     if (status) return run_words_lost(r, id, status, e);
+    r->reads_text |= data_files_text(f);
     status = check_inputs(r, f, e);
     if (!status) status = data_files_identify(f, e);
     if (status) data_files_free(f);
@@ -164,7 +165,10 @@ static int read_val(Run *r, Error *e) {
 
 int run_texts(Run *r, const Safetensors *from, Error *e) {
     int status = read_data(r, from, e);
-    return status ? status : read_val(r, e);
+    if (!status) status = read_val(r, e);
+    return status ? status
+                  : tokenizer_begin_used((BeginChoice)option(r->p, OPTION_BOS)->choice, "--bos",
+                                         r->reads_text, e);
 }
 
 int run_open_memory(Run *r, Error *e) {

@@ -257,3 +257,11 @@ int tokenizer_put_begin(Tokenizer *t, BeginChoice choice, const char *option, Er
     f->before[f->before_count++] = t->facts.begin;
     return STATUS_OK;
 }
+
+int tokenizer_begin_used(BeginChoice choice, const char *option, bool text, Error *e) {
+    if (choice == BEGIN_AUTO || text) return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "%s %s: expected texts, in front of which the begin token is put or not, "
+                     "found only token files, whose tokens are made already",
+                     option, choice == BEGIN_YES ? "yes" : "no");
+}
