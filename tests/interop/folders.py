@@ -321,7 +321,8 @@ def compare_text(folder, m, t, texts, ends):
     run(STRATA, "import", folder, "-o", folder + "-s", "--overwrite")
     run(STRATA, "build", folder + "-s.lua", "--inference", "-o", folder + ".x")
     for text, (ids, _) in zip(texts, hs):
-        out = m.generate(ids, max_new_tokens=8, do_sample=False, eos_token_id=sorted(ends),
+        out = m.generate(ids, attention_mask=torch.ones_like(ids), # <unk> is no padding here
+                         max_new_tokens=8, do_sample=False, eos_token_id=sorted(ends),
                          repetition_penalty=1.0, temperature=None, top_p=None, top_k=None,
                          pad_token_id=0)[0, ids.shape[1]:].tolist()
         while out and out[-1] in ends:
