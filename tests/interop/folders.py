@@ -323,6 +323,7 @@ def compare_text(folder, m, t, texts, ends):
     for text, (ids, _) in zip(texts, hs):
         out = m.generate(ids, attention_mask=torch.ones_like(ids), # <unk> is no padding here
                          max_new_tokens=8, do_sample=False, eos_token_id=sorted(ends),
+                         suppress_tokens=list(range(len(t), m.config.vocab_size)) or None,
                          repetition_penalty=1.0, temperature=None, top_p=None, top_k=None,
                          pad_token_id=0)[0, ids.shape[1]:].tolist()
         while out and out[-1] in ends:
