@@ -10,10 +10,10 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { echo "tokens.sh: $1"; exit 1; }
 
-spec() {    # spec NAME TOKENIZER
+spec() {    # spec NAME TOKENIZER [VOCABULARY]
     cat >"$1.lua" <<END
 return model {
-  name = "$1", vocab = 256, context = 32, dim = 16, tokenizer = "$2",
+  name = "$1", vocab = ${3:-256}, context = 32, dim = 16, tokenizer = "$2",
   norm = rmsnorm { eps = 1e-6 },
   layers = times(1, layer { attention { heads = 2 }, mlp { hidden = 32, activation = "relu" } }),
 }
@@ -98,4 +98,14 @@ for command in 'train --data chars.bin --out x.st' 'eval --weights v.raw --data 
     grep -q 'chars.bin: expected tokens of the tokenizer that is used here, found those' err ||
         fail "$(cat err)"
 done
+# another only by the names of special tokens
+"$strata" tokenizer train --vocab 270 --special '<s>,</s>' one two -o own.json >/dev/null 2>&1
+sed 's/<s>/<p>/g' own.json >other.json
+spec own own.json 270
+spec other other.json 270
+"$strata" tokens one two -o own.bin --spec own.lua >/dev/null
+./own train --data own.bin --steps 1 --out own.st --quiet
+./other train --data own.bin --steps 1 --out other.st --quiet 2>err &&
+    fail "expected tokens of a tokenizer with another special token to be refused"
+grep -q 'own.bin: expected tokens of the tokenizer that is used here' err || fail "$(cat err)"
 echo "tokens: texts, files and 20 GB agree"

@@ -16,7 +16,8 @@ void tokenizer_called(Tokenizer *t, const char *path, const char *sha256);
 /* How many of the pairs of metadata there are: 2, or 0 for a tokenizer that is of no file. */
 int tokenizer_metadata(const Tokenizer *t, Pair pair[2]);
 
-/* What its ids stand for, in 32 bytes: another for a tokenizer that has other texts. */
+/* What its ids stand for, in 32 bytes: another for a tokenizer that has other texts, or special
+** tokens of other names. */
 void tokenizer_fingerprint(const Tokenizer *t, unsigned char to[32]);
 
 /* An error if a file's weights were trained with the file of another tokenizer than 't', which is
