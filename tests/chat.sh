@@ -66,8 +66,11 @@ says 'one
 two' 'one\\\ntwo\n'
 says '/one' '//one\n'
 says '\' '\\' # the input ends: nothing goes on
-says 'one' '/etc/one is\none\n'
-grep -q '^note: expected /reset, /quit or /help, found /etc/one is: it was not said' said ||
+says '/etc/one is' '/etc/one is\n'
+says '/reset it' '/reset it\n'
+says '/reset' '//reset\n'
+says 'one' '/rest\none\n'
+grep -q '^note: expected /reset, /quit or /help, found /rest: it was not said' said ||
     fail "expected the command to be told, found $(cat said)"
 sed 's/"m"/"g"/; s/t.json/g.json/' m.lua >g.lua
 sed 's/im_start|>/start_of_turn>/g; s/im_end|>/end_of_turn>/g; s/<|start/<start/g; s/<|end/<end/g' \

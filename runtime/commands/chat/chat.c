@@ -205,10 +205,18 @@ static int command(Chat *c, const char *word, bool *quit, Error *e) {
     return STATUS_OK;
 }
 
+/* One word of letters behind a slash; /etc/hosts, and what has more words, is a message. */
+static bool is_command(const char *text, size_t length) {
+    size_t n = 1;
+    while (n < length && ((text[n] | 32) >= 'a' && (text[n] | 32) <= 'z'))
+        n++;
+    return length > 1 && *text == '/' && n == length;
+}
+
 /* A line that ends with a backslash is kept for the next one. */
 static int next_part(Chat *c, const char *text, size_t length, bool *quit, Error *e) {
     bool goes_on = length && text[length - 1] == '\\' && !c->ended;
-    if (!c->lines.length && length > 1 && *text == '/' && text[1] != '/') {
+    if (!c->lines.length && is_command(text, length)) {
         char *word = strndup(text, length);
         int status = word ? command(c, word, quit, e) : error_memory(e, "chat", length);
         free(word);
