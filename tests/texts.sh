@@ -78,6 +78,9 @@ grep -q "^template: chatml, by what the checkpoint's own writes" said || fail "c
 ids() { "$strata" tokenizer encode n.tokenizer.json one "$@"; }
 [ "$(ids --bos yes)" = "1 $(ids)" ] || fail "encode --bos yes: $(ids --bos yes)"
 [ "$(ids --bos no)" = "$(ids)" ] || fail "encode --bos no: $(ids --bos no)"
+ids --bare --bos yes >/dev/null 2>said && fail "encode: expected --bare --bos yes to be refused"
+grep -q '^error: strata tokenizer encode: expected --bare or --bos yes, found both' said ||
+    fail "encode: $(cat said)"
 # shellcheck disable=SC2086
 ./n generate $w -p '<s>one' --max-tokens 1 --bos yes >/dev/null 2>said
 [ "$(grep -c 'begins with the token that begins texts' said)" = 1 ] || fail "generate: $(cat said)"
@@ -94,6 +97,11 @@ status=0
 [ $status = 0 ] || fail "train --bos yes: $(cat said)"
 ./n train --data text --steps 1 --out o2 --quiet
 cmp -s o o2 && fail "train: expected --bos to change what is read"
+./n train --resume --out o --steps 2 --bos no >/dev/null 2>said &&
+    fail "train: expected --resume to refuse another --bos"
+grep -q '^error: o: cannot resume: expected --bos no, found yes' said || fail "$(cat said)"
+./n train --resume --out o --steps 2 --bos yes --quiet || fail "train: expected the same --bos"
+./n train --resume --out o --steps 3 --quiet || fail "train: expected --bos to be remembered"
 "$strata" tokens text --tokenizer n.tokenizer.json --bos yes -o a.bin >/dev/null
 "$strata" tokens text --tokenizer n.tokenizer.json -o b.bin >/dev/null
 [ "$(wc -c <a.bin)" = $(($(wc -c <b.bin) + 2)) ] || fail "tokens: expected one more of 16 bits"

@@ -81,15 +81,20 @@ static int encode(const Options *o, const Tokenizer *t, const char *what, const 
     return status;
 }
 
+/* --bare leaves the begin token out with everything else around a text. */
+static int check_bare(const Options *o, Error *e) {
+    const OptionValue *bos = option_of(o, STRATA_OPTION_TOKENS_BOS);
+    if (!option_of(o, STRATA_OPTION_BARE)->given || bos->choice != BEGIN_YES) return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "strata tokenizer encode: expected --bare or --bos yes, found both");
+}
+
 int tokenizer_encode_texts(const Options *o, Error *e) {
     Tokenizer t = { 0 };
     Text input = { 0 }, out = { 0 };
     BeginChoice bos = (BeginChoice)option_of(o, STRATA_OPTION_TOKENS_BOS)->choice;
-    if (bos == BEGIN_YES && option_of(o, STRATA_OPTION_BARE)->given)
-        return error_set(e, STATUS_USAGE,
-                         "strata tokenizer encode: expected --bare, which puts no token around a "
-                         "text, or --bos yes, found both");
-    int status = tokenizer_of(o, &t, NULL, NULL, e);
+    int status = check_bare(o, e);
+    if (!status) status = tokenizer_of(o, &t, NULL, NULL, e);
     if (status) return status;
     status = tokenizer_put_begin(&t, bos, "strata tokenizer encode: --bos", e);
     if (!status && from_input(o)) {

@@ -83,7 +83,23 @@ static int take_list(RunWords *w, int which, size_t room, Error *e) {
     return STATUS_OK;
 }
 
-static int recall(RunWords *w, const Program *p, const char *saved, Error *e) {
+static const char *const bos_name[] = { [BEGIN_AUTO] = "auto",
+                                        [BEGIN_YES] = "yes",
+                                        [BEGIN_NO] = "no" };
+
+/* With another choice the rest of the run would read other tokens. */
+static int recall_bos(RunWords *w, const Program *p, const char *path, Error *e) {
+    const JsonNode *bos = json_member(&w->saved, w->saved.node, "bos");
+    BeginChoice asked = w->bos;
+    w->bos = BEGIN_AUTO;
+    if (bos && bos->type == JSON_STRING && !strcmp(bos->text, "yes")) w->bos = BEGIN_YES;
+    if (bos && bos->type == JSON_STRING && !strcmp(bos->text, "no")) w->bos = BEGIN_NO;
+    if (!option(p, OPTION_BOS)->given || asked == w->bos) return STATUS_OK;
+    return error_set(e, STATUS_USER, "%s: cannot resume: expected --bos %s, found %s", path,
+                     bos_name[asked], bos_name[w->bos]);
+}
+
+static int recall(RunWords *w, const Program *p, const char *path, const char *saved, Error *e) {
     enum { MOST = 1 << 20 };
     size_t room = strlen(saved) + 1;
     int status = json_parse(&w->saved, "words", saved, room - 1, MOST, e);
@@ -95,11 +111,7 @@ static int recall(RunWords *w, const Program *p, const char *saved, Error *e) {
     if (!typed && field && field->type == JSON_STRING) w->data.field = w->val.field = field->text;
     const JsonNode *only = status ? NULL : json_member(&w->saved, w->saved.node, "weights_only");
     w->weights_only |= only && only->type == JSON_TRUE;
-    const JsonNode *bos = status ? NULL : json_member(&w->saved, w->saved.node, "bos");
-    bool told = bos && bos->type == JSON_STRING && !option(p, OPTION_BOS)->given;
-    if (told && !strcmp(bos->text, "yes")) w->bos = BEGIN_YES;
-    if (told && !strcmp(bos->text, "no")) w->bos = BEGIN_NO;
-    return status;
+    return status ? status : recall_bos(w, p, path, e);
 }
 
 static void write_words(RunWords *w) {
@@ -115,7 +127,7 @@ static void write_words(RunWords *w) {
     }
     text_add(t, ", \"field\": ");
     text_json_string(t, w->data.field);
-    if (w->bos) text_add(t, ", \"bos\": \"%s\"", w->bos == BEGIN_YES ? "yes" : "no");
+    if (w->bos) text_add(t, ", \"bos\": \"%s\"", bos_name[w->bos]);
     text_add(t, w->weights_only ? ", \"weights_only\": true}" : "}");
 }
 
@@ -125,7 +137,7 @@ int run_words(Run *r, const char *saved, Error *e) {
     w->val = program_words(r->p, OPTION_VAL);
     w->weights_only = option(r->p, OPTION_WEIGHTS_ONLY)->given;
     w->bos = (BeginChoice)option(r->p, OPTION_BOS)->choice;
-    int status = saved ? recall(w, r->p, saved, e) : STATUS_OK;
+    int status = saved ? recall(w, r->p, r->out, saved, e) : STATUS_OK;
     if (!status && !w->data.words) status = options_require(&r->p->options, OPTION_DATA, e);
     if (status) return status;
     write_words(w);
