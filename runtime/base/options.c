@@ -78,7 +78,9 @@ static void wanted(char to[192], const OptionRow *r, const char *text) {
                    (long long)r->low, (long long)r->high);
         break;
     case OPTION_IS_FILE:
-    case OPTION_IS_FILES: print_text(to, 192, "a file's name"); break;
+    case OPTION_IS_FILES:
+        print_text(to, 192, strncmp(option_argument(r), "TEXT", 4) ? "a file's name" : "a text");
+        break;
     default: print_text(to, 192, "%s", option_argument(r)); break;
     }
 }
