@@ -98,6 +98,10 @@ for command in 'train --data chars.bin --out x.st' 'eval --weights v.raw --data 
     grep -q 'chars.bin: expected tokens of the tokenizer that is used here, found those' err ||
         fail "$(cat err)"
 done
+# weights in the place of data, as they are written here
+./raw eval --weights v.raw --data v.raw >/dev/null 2>err && fail "expected weights to be no data"
+grep -q '^error: v.raw: expected text, found a safetensors file' err || fail "$(cat err)"
+
 # another only by the names of special tokens
 "$strata" tokenizer train --vocab 270 --special '<s>,</s>' one two -o own.json >/dev/null 2>&1
 sed 's/<s>/<p>/g' own.json >other.json
