@@ -105,6 +105,9 @@ grep -q '^error: o: cannot resume: expected --bos no, found yes' said || fail "$
 "$strata" tokens text --tokenizer n.tokenizer.json --bos yes -o a.bin >/dev/null
 "$strata" tokens text --tokenizer n.tokenizer.json -o b.bin >/dev/null
 [ "$(wc -c <a.bin)" = $(($(wc -c <b.bin) + 2)) ] || fail "tokens: expected one more of 16 bits"
+printf '<s>one' >begun
+"$strata" tokens begun --tokenizer n.tokenizer.json --bos yes -o c.bin >/dev/null 2>said
+grep -q '^note: a text begins with the token that begins texts' said || fail "tokens: $(cat said)"
 sed 's/t.json/bytes/' m.lua >bytes.lua
 "$strata" build bytes.lua -o bytes >/dev/null
 ./bytes train --data text --steps 0 --out bytes.safetensors --quiet --bos yes >/dev/null 2>said &&

@@ -155,7 +155,8 @@ static int write_tokens(const char *path, const Data *d, const TokenHeader *h, E
     return status;
 }
 
-static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, Error *e) {
+static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE *console,
+                Error *e) {
     DataFiles f;
     Data d = { 0 };
     int status = data_files_open(&f, &o->words, e);
@@ -170,6 +171,8 @@ static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, Error
     tokenizer_fingerprint(t, h.maker);
     if (!status) status = data_enough(&d, o->words.option, 0, e);
     if (!status) status = write_tokens(o->output, &d, &h, e);
+    char twice[TWICE_WORDS];
+    if (!status && *data_twice(twice, &d)) show_line(console, "note: ", twice, "");
     if (!status) {
         Text line = { 0 };
         text_add(&line, "%s: %lld tokens of %d bits\n", o->output, (long long)h.count, 8 * h.width);
@@ -188,7 +191,7 @@ int command_tokens(const Options *given, Allowance *a, Error *e) {
     if (!status) status = o.spec ? of_spec(&t, &o, a, &vocab, e) : of_name(&t, &o, &vocab, e);
     if (!status) status = tokenizer_put_begin(&t, o.bos, "strata tokens: --bos", e);
     allowance_lift(a); /* for compiling: texts may take as long as they do */
-    if (!status) status = make(&o, &t, vocab, e);
+    if (!status) status = make(&o, &t, vocab, a->console, e);
     tokenizer_free(&t);
     return status;
 }

@@ -72,25 +72,9 @@ int program_tokenizer_load(const Program *p, const Safetensors *weights, Tokeniz
     return status ? status : program_tokenizer_begins(p, t, e);
 }
 
-static char *twice(char to[TWICE_WORDS], const char *what) {
-    print_text(to, TWICE_WORDS,
-               "%s begins with the token that begins texts, which is put in front of it too: there "
-               "are two; --bos no leaves the one of the text",
-               what);
-    return to;
-}
-
 char *program_tokenizer_twice(char to[TWICE_WORDS], const Tokenizer *t, const char *what,
                               const char *text, size_t length) {
     to[0] = 0;
     if (!tokenizer_begins_texts(t) || !tokenizer_spells_begin(t, text, length)) return to;
-    return twice(to, what);
-}
-
-char *program_data_twice(char to[TWICE_WORDS], const Data *d) {
-    char what[64];
-    to[0] = 0;
-    if (!d->twice) return to;
-    print_text(what, sizeof what, "each of %lld texts", (long long)d->twice);
-    return twice(to, d->twice > 1 ? what : "a text");
+    return data_twice_words(to, what);
 }

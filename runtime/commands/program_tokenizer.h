@@ -22,12 +22,8 @@ int program_tokenizer_begins(const Program *p, Tokenizer *t, Error *e);
 
 /* "the prompt begins with <s>, which ...": text that begins with the token that is put in front
 ** of it; "" where it does not. */
-enum { TWICE_WORDS = 200 };
 char *program_tokenizer_twice(char to[TWICE_WORDS], const Tokenizer *t, const char *what,
                               const char *text, size_t length);
-
-/* The same of texts of data; "" where none does. */
-char *program_data_twice(char to[TWICE_WORDS], const Data *d);
 
 /* SHA-256 of the file that this program carries, in hexadecimal; NULL: it carries none. */
 const char *program_tokenizer_hash(void);

@@ -135,7 +135,7 @@ DataWords program_words(const Program *p, OptionId id) {
 static void tell_twice(const Data *d) {
     char words[TWICE_WORDS];
     Text t = { 0 };
-    text_add(&t, "note: %s\n", program_data_twice(words, d));
+    text_add(&t, "note: %s\n", data_twice(words, d));
     if (*words && t.at) (void)!write(STDERR_FILENO, t.at, t.length);
     text_free(&t);
 }

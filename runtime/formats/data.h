@@ -50,6 +50,13 @@ typedef struct Data {
     int64_t twice;            /* texts that begin with the token that is put in front of them */
 } Data;
 
+/* In 'to', returned: that 'what' (a text) begins with the token that is put in front too. */
+enum { TWICE_WORDS = 200 };
+char *data_twice_words(char to[TWICE_WORDS], const char *what);
+
+/* The same of its texts; "" where none does. */
+char *data_twice(char to[TWICE_WORDS], const Data *d);
+
 /* Makes tokens of files, takes these over, and leaves f free to be freed.  't' without a kind does
 ** for token files. */
 int data_tokens(Data *d, DataFiles *f, const Tokenizer *t, int64_t vocab, bool apart, Error *e);

@@ -227,3 +227,19 @@ int data_files_learn(const DataFiles *f, Tokenizer *t, const TokenizerKind *kind
     if (x.reader.file) documents_close(&x.reader);
     return status;
 }
+
+char *data_twice_words(char to[TWICE_WORDS], const char *what) {
+    print_text(to, TWICE_WORDS,
+               "%s begins with the token that begins texts, which is put in front of it too: there "
+               "are two; --bos no leaves the one of the text",
+               what);
+    return to;
+}
+
+char *data_twice(char to[TWICE_WORDS], const Data *d) {
+    char what[64];
+    to[0] = 0;
+    if (!d->twice) return to;
+    print_text(what, sizeof what, "each of %lld texts", (long long)d->twice);
+    return data_twice_words(to, d->twice > 1 ? what : "a text");
+}

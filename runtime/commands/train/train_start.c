@@ -54,7 +54,7 @@ static void announce_unknown(Run *r) {
     const char *name[] = { "the text", "--val" };
     char twice[TWICE_WORDS];
     for (int i = 0; i < 2; i++)
-        if (d[i]->owner && *program_data_twice(twice, d[i]))
+        if (d[i]->owner && *data_twice(twice, d[i]))
             progress_note(&r->progress, "  %s: %s", name[i], twice);
     for (int i = 0; i < 2; i++)
         if (d[i]->unknown && d[i]->owner)
