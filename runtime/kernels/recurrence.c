@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
 ** A recurrence over time, forward.  A task is one head of one sequence: chunks of 64 tokens one
-** after another, the state in between; heads of small states go by lanes (recurrence_lanes.h).
+** after another, the state in between; heads of small states go by lanes
+** or by channels (recurrence_lanes.h, recurrence_channels.h).
 ** With u of every token of a chunk (recurrence_chunk.c)
 **   o = ql S + P u        S = e^G S + kr^T u
 */
-#include "recurrence_lanes.h"
+#include "recurrence_channels.h"
 #include "transpose.h"
 
 static int64_t forward_floats(int64_t dk, int64_t dv) {
@@ -14,11 +15,13 @@ static int64_t forward_floats(int64_t dk, int64_t dv) {
 int64_t k_recurrence_scratch(int64_t dk, int64_t dv, int gradient) {
     int64_t floats = max64(forward_floats(dk, dv), k_steps_floats(dk, dv));
     floats = max64(floats, k_lanes_floats(dk, dv));
+    floats = max64(floats, k_channels_floats(dk));
     if (gradient) floats = max64(floats, k_recurrence_grad_floats(dk, dv));
     return (floats + 15) / 16 * 64;
 }
 
 int64_t k_recurrence_tasks(const Recurrence *a) {
+    if (by_channels(a)) return k_channels_tasks(a);
     return by_lanes(a) ? k_lanes_tasks(a) : a->sequences * a->heads;
 }
 
@@ -73,6 +76,10 @@ static void chunks(const Recurrence *a, const HeadRows *h, float *state, float *
 }
 
 void k_recurrence(const Recurrence *a, int64_t task, float *scratch) {
+    if (by_channels(a)) {
+        k_channels(a, task, scratch);
+        return;
+    }
     if (by_lanes(a)) {
         k_lanes(a, task, scratch);
         return;

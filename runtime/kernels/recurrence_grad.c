@@ -8,7 +8,7 @@
 ** Gradients of q, of k as what asks (in kl) and as what is stored (in kr) are found apart: each is
 ** a power of the decay times its vector, so that the gradient of G is q dq + k dk, less k dk.
 */
-#include "recurrence_lanes.h"
+#include "recurrence_channels.h"
 #include "recurrence_back.h"
 
 /* == Room ================================================================= */
@@ -206,10 +206,15 @@ static void chunk_back(BackChunk *x, int64_t first, int add) {
 }
 
 int64_t k_recurrence_grad_tasks(const Recurrence *a) {
+    if (by_channels(a)) return k_channels_grad_tasks(a);
     return by_lanes(a) ? k_lanes_grad_tasks(a) : a->sequences * a->groups;
 }
 
 void k_recurrence_grad(const Recurrence *a, int64_t task, float *scratch) {
+    if (by_channels(a)) {
+        k_channels_grad(a, task, scratch);
+        return;
+    }
     if (by_lanes(a)) {
         k_lanes_grad(a, task, scratch);
         return;

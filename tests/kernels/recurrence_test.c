@@ -35,6 +35,13 @@ static const RecurrenceSize sizes[] = {
     { 1, 47, 19, 19, 5, 6, BY_HEAD, 1, -300 },
     { 3, 20, 3, 3, 17, 1, NONE, 0, 0 },
     { 1, 90, 34, 2, 4, 4, BY_CHANNEL, 1, -0.1f },
+    /* the same of one value, whose channels are whole vectors */
+    { 2, 39, 75, 1, 16, 1, BY_HEAD, 0, -1 },
+    { 1, 100, 66, 2, 32, 1, BY_CHANNEL, 0, -20 },
+    { 2, 50, 90, 3, 16, 1, NONE, 0, 0 },
+    { 1, 70, 33, 3, 8, 1, BY_CHANNEL, 0, -300 },
+    { 1, 45, 64, 4, 24, 1, BY_CHANNEL, 0, -0.1f },
+    { 2, 32, 8, 1, 4, 1, BY_HEAD, 0, -2 },
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
