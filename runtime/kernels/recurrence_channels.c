@@ -12,37 +12,45 @@ int64_t k_channels_floats(int64_t dk) {
 
 /* == One token ============================================================ */
 
-/* What LANES channels of a head decay by; of all of its channels, if by head. */
-INLINE V decay_of(const Recurrence *a, int64_t row, int64_t head, int64_t channel) {
-    const float *g = a->decay + row * a->lddecay;
-    return v_exp(a->by_head ? v_splat(g[head]) : v_load(g + head * a->dk + channel));
-}
-
 INLINE void forward_heads(const int n, const int outputs, const int keep, const ChannelBlock *b,
                           const ChannelHeads *h) {
     const Recurrence *a = b->a;
-    const float *at_q = a->q + h->row * a->ldq + h->group * a->dk,
-                *at_k = a->k + h->row * a->ldk + h->group * a->dk;
+    const int dk = n * LANES, decays = a->decay != 0, by_head = a->by_head;
+    const int64_t count = h->count, channels = by_head ? 1 : dk;
+    const float *at_q = a->q + h->row * a->ldq + h->group * dk,
+                *at_k = a->k + h->row * a->ldk + h->group * dk,
+                *v = a->v + h->row * a->ldv + h->head,
+                *g = decays ? a->decay + h->row * a->lddecay + h->head * channels : v;
+    float *S = b->S + (h->head - b->first) * dk, *P = keep ? kept_at(b, b->P, h) : 0,
+          *decay = keep ? kept_at(b, b->decay, h) : 0;
     V k[CHANNEL_VECTORS], q[CHANNEL_VECTORS], o[LANES], e = v_splat(1.0f);
     for (int i = 0; i < n; i++)
         k[i] = v_load(at_k + i * LANES), q[i] = outputs ? v_load(at_q + i * LANES) : k[i];
-    for (int64_t l = 0; l < LANES; l++)
+    for (int64_t l = count; l < LANES; l++)
         o[l] = v_zero();
-    for (int64_t l = 0; l < h->count; l++) {
-        int64_t head = h->head + l;
-        float *S = b->S + (head - b->first) * a->dk;
-        V u = v_splat(a->v[h->row * a->ldv + head]);
+    for (int64_t l = 0; l < count; l++) {
+        V u = v_splat(v[l]), sum = v_zero();
         for (int i = 0; i < n; i++) {
-            if (a->decay && (i == 0 || !a->by_head)) e = decay_of(a, h->row, head, i * LANES);
-            V s = v_load(S + i * LANES) * e;
-            if (keep) v_store(kept_at(b, b->P, h, l) + i * LANES, s);
-            if (keep && a->decay) v_store(kept_at(b, b->decay, h, l) + i * LANES, e);
+            int64_t at = l * dk + i * LANES;
+            if (decays && by_head && i == 0) e = v_exp(v_splat(g[l]));
+            if (decays && !by_head) e = v_exp(v_load(g + at));
+            V s = v_load(S + at) * e;
+            if (keep) v_store(P + at, s), v_store(decay + at, e);
             s = v_fma(k[i], u, s);
-            v_store(S + i * LANES, s);
-            if (outputs) o[l] = v_fma(q[i], s, o[l]);
+            v_store(S + at, s);
+            if (outputs) sum = v_fma(q[i], s, sum);
         }
+        o[l] = sum;
     }
-    if (outputs) store_left(a->o + h->row * a->ldo + h->head, h->count, sums_of(o));
+    if (outputs) store_left(a->o + h->row * a->ldo + h->head, count, sums_of(o));
+}
+
+/* The decays of the same heads some tokens on. */
+INLINE void fetch_decays(const Recurrence *a, const ChannelHeads *h) {
+    int64_t channels = a->by_head ? 1 : a->dk;
+    if (a->decay)
+        fetch(a->decay + (h->row + CHANNEL_AHEAD) * a->lddecay + h->head * channels,
+              h->count * channels, 0);
 }
 
 INLINE void forward_sizes(const int n, const int outputs, const int keep, const ChannelBlock *b,
@@ -50,6 +58,7 @@ INLINE void forward_sizes(const int n, const int outputs, const int keep, const 
     for (int64_t t = 0; t < count; t++)
         for (int64_t head = b->first; head < b->first + b->heads;) {
             ChannelHeads h = heads_from(b, row + t, t, head);
+            if (t + CHANNEL_AHEAD < count) fetch_decays(b->a, &h);
             forward_heads(n, outputs, keep, b, &h);
             head += h.count;
         }

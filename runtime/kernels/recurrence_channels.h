@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
 ** Recurrences whose heads have values of one number, and many of which share queries and keys of
 ** whole vectors: a lane is a channel.  States, keys, queries and decays then lie in memory as they
-** are worked on, and gradients of what heads share are sums of vectors.  Tokens go one by one, as in
-** recurrence_lanes.h.
+** are worked on, and gradients of what heads share are sums of vectors.  Tokens go one by one, as
+** in recurrence_lanes.h.
 */
 #ifndef STRATA_KERNELS_RECURRENCE_CHANNELS_H
 #define STRATA_KERNELS_RECURRENCE_CHANNELS_H
 
 #include "recurrence_lanes.h"
 
-/* Heads of a block, and vectors of a head, at most. */
-enum { CHANNEL_HEADS = 32, CHANNEL_VECTORS = LANES_STATE / LANES };
+/* Heads of a block, vectors of a head, at most; and tokens ahead whose decays are fetched: rows of
+** these are too far apart for the processor to see what comes next. */
+enum { CHANNEL_HEADS = 32, CHANNEL_VECTORS = LANES_STATE / LANES, CHANNEL_AHEAD = 2 };
 
 /* Numbers that heads have one of each go LANES heads at once, of one group. */
 INLINE int by_channels(const Recurrence *a) {
@@ -39,8 +40,15 @@ INLINE ChannelHeads heads_from(const ChannelBlock *b, int64_t row, int64_t t, in
     return (ChannelHeads){ row, t, head, min64(LANES, end - head), group, head == group * shared };
 }
 
-INLINE float *kept_at(const ChannelBlock *b, float *x, const ChannelHeads *h, int64_t l) {
-    return x + (h->t * b->heads + h->head + l - b->first) * b->a->dk;
+INLINE float *kept_at(const ChannelBlock *b, float *x, const ChannelHeads *h) {
+    return x + (h->t * b->heads + h->head - b->first) * b->a->dk;
+}
+
+/* Fetches 'count' floats; 'write': to be written. */
+INLINE void fetch(const float *at, int64_t count, const int write) {
+    for (int64_t i = 0; i < count; i += 16)
+        if (write) __builtin_prefetch(at + i, 1);
+        else __builtin_prefetch(at + i, 0);
 }
 
 /* recurrence_channels.c; 'outputs': o is stored; 'keep': P and decay are, of 'count' rows */

@@ -15,45 +15,63 @@ INLINE void open_shared(const int n, const ChannelHeads *h, const float *at, V *
         sum[i] = h->opens ? v_zero() : v_load(at + i * LANES);
 }
 
-/* P becomes what the decay is the factor of; dS that of the state before; returns dg's lanes. */
-INLINE V decay_back(const ChannelBlock *b, const ChannelHeads *h, int64_t l, int i, V P, V dS) {
+/* Where a token's numbers of these heads begin. */
+typedef struct ChannelRows {
+    const float *q, *k, *v, *dout, *P, *decay;
+    float *dS, *ddecay; /* ddecay: if by channel, not NULL */
+} ChannelRows;
+
+INLINE ChannelRows rows_of(const ChannelBlock *b, const ChannelHeads *h) {
     const Recurrence *a = b->a;
-    int64_t head = h->head + l;
-    float *at = b->dS + (head - b->first) * a->dk + i * LANES;
-    if (!a->decay) {
-        v_store(at, dS);
-        return v_zero();
-    }
-    V dg = dS * P;
-    v_store(at, dS * v_load(kept_at(b, b->decay, h, l) + i * LANES));
-    if (!a->by_head) v_store(a->ddecay + h->row * a->ldddecay + head * a->dk + i * LANES, dg);
-    return dg;
+    int64_t dk = a->dk, row = h->row, shared = h->group * dk;
+    return (ChannelRows){
+        .q = a->q + row * a->ldq + shared,
+        .k = a->k + row * a->ldk + shared,
+        .v = a->v + row * a->ldv + h->head,
+        .dout = a->dout + row * a->lddout + h->head,
+        .P = kept_at(b, b->P, h),
+        .decay = kept_at(b, b->decay, h),
+        .dS = b->dS + (h->head - b->first) * dk,
+        .ddecay = a->decay && !a->by_head ? a->ddecay + row * a->ldddecay + h->head * dk : 0,
+    };
 }
 
-INLINE void back_heads(const int n, const ChannelBlock *b, const ChannelHeads *h) {
+/* dq and dk gain what these heads give; lanes of du and dg are theirs. */
+INLINE void back_heads(const int n, const ChannelRows *x, int64_t count, V *dq, V *dk, V *du,
+                       V *dg) {
+    const ChannelRows r = *x;
+    V q[CHANNEL_VECTORS], k[CHANNEL_VECTORS];
+    for (int i = 0; i < n; i++)
+        q[i] = v_load(r.q + i * LANES), k[i] = v_load(r.k + i * LANES);
+    for (int64_t l = 0; l < LANES; l++)
+        du[l] = v_zero(), dg[l] = v_zero();
+    for (int64_t l = 0; l < count; l++) {
+        V u = v_splat(r.v[l]), dout = v_splat(r.dout[l]), sum = v_zero(), sum_g = v_zero();
+        for (int i = 0; i < n; i++) {
+            int64_t at = (l * n + i) * LANES;
+            V P = v_load(r.P + at), dS = v_fma(q[i], dout, v_load(r.dS + at));
+            dq[i] = v_fma(v_fma(k[i], u, P), dout, dq[i]);
+            dk[i] = v_fma(dS, u, dk[i]);
+            sum = v_fma(dS, k[i], sum);
+            P *= dS;
+            sum_g += P;
+            if (r.ddecay) v_store(r.ddecay + at, P);
+            v_store(r.dS + at, dS * v_load(r.decay + at));
+        }
+        du[l] = sum, dg[l] = sum_g;
+    }
+}
+
+INLINE void back_token(const int n, const ChannelBlock *b, const ChannelHeads *h) {
     const Recurrence *a = b->a;
-    const float *at_q = a->q + h->row * a->ldq + h->group * a->dk,
-                *at_k = a->k + h->row * a->ldk + h->group * a->dk;
+    ChannelRows r = rows_of(b, h);
     float *at_dq = a->dq + h->row * a->lddq + h->group * a->dk,
           *at_dk = a->dk_ + h->row * a->lddk + h->group * a->dk;
     V dq[CHANNEL_VECTORS], dk[CHANNEL_VECTORS], du[LANES], dg[LANES];
     open_shared(n, h, at_dq, dq);
     open_shared(n, h, at_dk, dk);
-    for (int64_t l = 0; l < LANES; l++)
-        du[l] = v_zero(), dg[l] = v_zero();
-    for (int64_t l = 0; l < h->count; l++) {
-        V u = v_splat(a->v[h->row * a->ldv + h->head + l]),
-          dout = v_splat(a->dout[h->row * a->lddout + h->head + l]);
-        for (int i = 0; i < n; i++) {
-            V k = v_load(at_k + i * LANES), P = v_load(kept_at(b, b->P, h, l) + i * LANES),
-              dS = v_load(b->dS + (h->head + l - b->first) * a->dk + i * LANES);
-            dS = v_fma(v_load(at_q + i * LANES), dout, dS);
-            dq[i] = v_fma(v_fma(k, u, P), dout, dq[i]);
-            dk[i] = v_fma(dS, u, dk[i]);
-            du[l] = v_fma(dS, k, du[l]);
-            dg[l] += decay_back(b, h, l, i, P, dS);
-        }
-    }
+    if (r.ddecay && h->t) fetch(r.ddecay - a->ldddecay, h->count * a->dk, 1);
+    back_heads(n, &r, h->count, dq, dk, du, dg);
     for (int i = 0; i < n; i++)
         v_store(at_dq + i * LANES, dq[i]), v_store(at_dk + i * LANES, dk[i]);
     store_left(a->dvalue + h->row * a->lddv + h->head, h->count, sums_of(du));
@@ -65,7 +83,7 @@ INLINE void back_sizes(const int n, const ChannelBlock *b, int64_t row, int64_t 
     for (int64_t t = count; t-- > 0;)
         for (int64_t head = b->first; head < b->first + b->heads;) {
             ChannelHeads h = heads_from(b, row + t, t, head);
-            back_heads(n, b, &h);
+            back_token(n, b, &h);
             head += h.count;
         }
 }
