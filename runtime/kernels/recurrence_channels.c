@@ -7,7 +7,7 @@
 
 int64_t k_channels_floats(int64_t dk) {
     int64_t most = min64(dk, LANES_STATE);
-    return CHANNEL_HEADS * most * (2 * lane_tokens(most, 1) + 2) + 4 * LANES;
+    return CHANNEL_HEADS * most * (2 * lane_tokens(most, 1) + 2) + 2 * 16; /* as take() rounds */
 }
 
 /* == One token ============================================================ */
