@@ -4,6 +4,8 @@
 # streams closed, little stack, few files, little memory, files that may not grow.
 #   sh tests/started.sh STRATA
 set -u
+# who runs tests may have left descriptors open, which count among those of 'ulimit -n'
+exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
 strata=$(realpath "$1")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

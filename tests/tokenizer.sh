@@ -38,7 +38,7 @@ sed 's/"text"/"body"/' low.jsonl >body.jsonl && gzip -k low.jsonl
 "$strata" tokenizer train --vocab 266 low.txt est.txt -o low.tok >/dev/null
 for words in low.jsonl low.json low.jsonl.gz 'body.jsonl --field body'; do
     # shellcheck disable=SC2086
-    "$strata" tokenizer train --vocab 266 $words -o lines.tok >out
+    "$strata" tokenizer train --vocab 266 $words -o lines.tok --overwrite >out
     cmp low.tok lines.tok || fail "$words: expected the tokenizer of the texts, found $(cat out)"
 done
 says '^error: body.jsonl:1: expected the field "text" (--field), found none$' \

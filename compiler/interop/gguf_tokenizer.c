@@ -18,6 +18,13 @@ typedef struct VocabularyTexts {
 
 /* == The file ============================================================= */
 
+static bool is_object(const char *text, uint64_t size) {
+    uint64_t i = 0;
+    while (i < size && strchr(" \t\r\n", text[i]) && text[i])
+        i++;
+    return i < size && text[i] == '{';
+}
+
 static int read_json(const char *file, Json *j, Error *e) {
     Input in;
     int status = input_open(&in, file, e);
@@ -30,6 +37,11 @@ static int read_json(const char *file, Json *j, Error *e) {
     else if (!text) status = error_memory(e, file, size);
     if (!status) status = input_read(&in, 0, text, size, e);
     if (!status) status = input_unchanged(&in, e);
+    if (!status && !is_object(text, size))
+        status = error_set(e, STATUS_USER,
+                           "%s: expected a tokenizer.json, which is what GGUF is written of, found "
+                           "another form",
+                           file);
     if (!status) status = json_parse(j, file, text, size, TOKENIZER_VALUES, e);
     free(text);
     input_close(&in);
@@ -220,12 +232,6 @@ int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e) {
     Json j = { 0 };
     VocabularyTexts t = { 0 };
     Tokenizer own = { 0 };
-    size_t n = strlen(file);
-    if (n < 5 || strcmp(file + n - 5, ".json") != 0)
-        return error_set(e, STATUS_USER,
-                         "%s: expected a tokenizer.json, which is what GGUF is written of, found "
-                         "another form",
-                         file);
     int status = tokenizer_open(&own, file, NULL, NULL, e);
     if (!status) status = read_json(file, &j, e);
     if (!status) status = new_tokens(&t, vocab, e);

@@ -32,11 +32,12 @@ const char *const fuzz_words[] = { "\"model\"",
 size_t fuzz_seed(size_t k, unsigned char *to) {
     static const char *const valid[] = {
         "{\"added_tokens\": [{\"id\": 4, \"content\": \"<s>\", \"special\": true}], "
-        "\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": "
-        "{\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [[\"a\", \"b\"], \"b a\"]}}",
+        "\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"decoder\": {\"type\": \"ByteLevel\"}, "
+        "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"ba\": 3}, "
+        "\"merges\": [[\"a\", \"b\"], \"b a\"]}}",
         "{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\", "
-        "\"individual_digits\": true}, {\"type\": \"ByteLevel\"}]}, \"model\": {\"type\": \"BPE\", "
-        "\"vocab\": {}, \"merges\": []}}",
+        "\"individual_digits\": true}, {\"type\": \"ByteLevel\"}]}, \"decoder\": {\"type\": "
+        "\"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}}",
     };
     if (k >= sizeof valid / sizeof *valid) return 0;
     memcpy(to, valid[k], strlen(valid[k]));

@@ -23,7 +23,7 @@ static const char spec[] =
     "  residual = attnres { full = true }, train = { optimizer = adamw { lr = 2e-2 } },\n"
     "  layers = times(2, layer { attention { heads = 4, rope = { theta = 10000 } }, mlp { hidden = "
     "40, activation = 'swiglu' } }) }\n";
-static const char text[] = "to be or not to "; /* and one more: a window */
+static const char text[] = "to be or not to b"; /* a window and one more */
 
 static Folder folder;
 
@@ -31,7 +31,7 @@ static int open_folder(void **state) {
     (void)state;
     folder_open(&folder);
     folder_write(&folder, "probed.lua", spec, sizeof spec - 1);
-    folder_write(&folder, "text", text, sizeof text);
+    folder_write(&folder, "text", text, sizeof text - 1);
     folder_shell(&folder, "strata build probed.lua");
     folder_shell(&folder, "./probed train --data text --steps 0 --out first");
     folder_shell(&folder, "./probed train --data text --steps 6 --batch 1 --out last");

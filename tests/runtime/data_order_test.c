@@ -11,12 +11,12 @@
 #include "permutation.h"
 #include "scratch.h"
 
-/* A file of n tokens with the ids first, first + 1, … mod 256. */
+/* A file of n tokens with the ids first + 1, first + 2, … to 255, then 1: no text has a NUL. */
 static void write_counted(void **state, const char *name, int first, int n) {
     char path[SCRATCH_PATH], *bytes = malloc((size_t)n);
     assert_non_null(bytes);
     for (int i = 0; i < n; i++)
-        bytes[i] = (char)(first + i);
+        bytes[i] = (char)(1 + (first + i) % 255);
     scratch_write(scratch_path(state, name, path), bytes, (size_t)n);
     free(bytes);
 }
@@ -41,7 +41,7 @@ static void sequential_windows(void **state) {
     int32_t tokens[32], targets[32];
     assert_int_equal(data_rows(&d, &o, 1, 0, 4, tokens, targets, NULL), 0);
     for (int i = 0; i < 32; i++) {
-        assert_int_equal(tokens[i], starts[4 + i / 8] + i % 8);
+        assert_int_equal(tokens[i], 1 + starts[4 + i / 8] + i % 8);
         assert_int_equal(targets[i], tokens[i] + 1);
     }
     int32_t part[8], part_targets[8];

@@ -11,7 +11,6 @@
 #include "strata.h"
 #include "normalize.h"
 #include "tokenizer_file.h"
-
 #define FOLDER SOURCE_DIR "/tests/runtime/tokenizers/"
 
 static char *read_whole(const char *name, size_t *length) {

@@ -119,6 +119,7 @@ void fault_inputs(Folder *f, const char *spec) {
     folder_open(f);
     folder_write(f, "m.lua", spec, strlen(spec));
     folder_write(f, "mine.lua", mixer, sizeof mixer - 1);
+    folder_write(f, "text", mixer, sizeof mixer - 1);
     folder_write(f, "tokens", tokens, sizeof tokens);
     folder_shell(f, "strata build m.lua");
 }

@@ -12,7 +12,7 @@
 #include "page_check.h"
 
 int page_check_tags(const char *page) {
-    static const char *const single[] = { "meta", "br", "!DOCTYPE" };
+    static const char *const single[] = { "meta", "br", "!", "!DOCTYPE" }; /* "!": a comment */
     char open[64][16];
     int depth = 0, tags = 0;
     for (const char *at = page; (at = strchr(at, '<')); at++) {

@@ -175,9 +175,10 @@ static void asking(void **state) {
 
 static void training(void **state) {
     (void)state;
-    const FaultCommand train = {
-        "m", "./m train --data m --steps 2 --threads 2 --out w.safetensors", { "m" }, INPUTS
-    };
+    const FaultCommand train = { "m",
+                                 "./m train --data text --steps 2 --threads 2 --out w.safetensors",
+                                 { "m", "text" },
+                                 INPUTS };
     fail_each(&train, &(Points){ 1, 0, UINT64_MAX });
 }
 
@@ -197,7 +198,7 @@ static void computing(void **state) {
 static int prepare(void **state) {
     (void)state;
     fault_inputs(&inputs, spec);
-    folder_shell(&inputs, "./m train --data m --steps 1 --threads 1");
+    folder_shell(&inputs, "./m train --data text --steps 1 --threads 1");
     return 0;
 }
 

@@ -203,11 +203,11 @@ static void the_compiler_again(void **state) {
 /* From nothing, over another's file, and further. */
 static void training(void **state) {
     (void)state;
-#define TRAIN "./m train --data m --steps 3 --save-every 1 --threads 2 --out w.safetensors"
+#define TRAIN "./m train --data text --steps 3 --save-every 1 --threads 2 --out w.safetensors"
     static const FaultCommand command[] = {
-        { "m", TRAIN, { "m" }, INPUTS },
-        { "m", TRAIN " --overwrite", { "m", "w.safetensors" }, INPUTS },
-        { "m", TRAIN " --resume", { "m", "w.safetensors" }, INPUTS },
+        { "m", TRAIN, { "m", "text" }, INPUTS },
+        { "m", TRAIN " --overwrite", { "m", "text", "w.safetensors" }, INPUTS },
+        { "m", TRAIN " --resume", { "m", "text", "w.safetensors" }, INPUTS },
     };
     fail_each(&command[0], 0.16);
     fail_each(&command[1], 0.16);
@@ -218,12 +218,13 @@ static void computing(void **state) {
     (void)state;
     static const FaultCommand command[] = {
         { "m",
-          "./m logits --weights w.safetensors --tokens tokens --threads 2 --out l.safetensors",
+          "./m logits --weights w.safetensors --tokens tokens --threads 2 --overwrite "
+          "--out l.safetensors",
           { "m", "w.safetensors", "tokens", "l.safetensors" },
           INPUTS },
         { "m",
-          "./m eval --weights w.safetensors --data m --length 4",
-          { "m", "w.safetensors" },
+          "./m eval --weights w.safetensors --data text --length 4",
+          { "m", "w.safetensors", "text" },
           INPUTS },
         { "m", "./m info", { "m" }, INPUTS },
     };
@@ -237,9 +238,10 @@ static void few_descriptors(void **state) {
     (void)state;
     static const FaultCommand command[] = {
         { "strata", STRATA " build --emit obj m.lua", SPEC, INPUTS },
-        { "m", TRAIN " --overwrite", { "m", "w.safetensors" }, INPUTS },
+        { "m", TRAIN " --overwrite", { "m", "text", "w.safetensors" }, INPUTS },
         { "m",
-          "./m logits --weights w.safetensors --tokens tokens --threads 2 --out l.safetensors",
+          "./m logits --weights w.safetensors --tokens tokens --threads 2 --overwrite --out "
+          "l.safetensors",
           { "m", "w.safetensors", "tokens", "l.safetensors" },
           INPUTS },
     };
@@ -269,7 +271,7 @@ static void full_output(void **state) {
     static const char script[] = "exec " TRAIN " --overwrite >/dev/full\n";
     folder_write(&inputs, "t.sh", script, sizeof script - 1);
     const FaultCommand train = {
-        "m", TRAIN " --overwrite", { "m", "w.safetensors", "t.sh" }, INPUTS
+        "m", TRAIN " --overwrite", { "m", "text", "w.safetensors", "t.sh" }, INPUTS
     };
     FaultCommand unheard = train;
     unheard.words = "/bin/sh t.sh";
@@ -291,7 +293,7 @@ static int prepare(void **state) {
     (void)state;
     fault_inputs(&inputs, spec);
     folder_shell(&inputs, "cp tokens l.safetensors");
-    folder_shell(&inputs, "./m train --data m --steps 3 --save-every 1 --out w.safetensors");
+    folder_shell(&inputs, "./m train --data text --steps 3 --save-every 1 --out w.safetensors");
     folder_shell(&inputs, "mv w.safetensors.prev w.safetensors"); /* two steps of three */
     return 0;
 }

@@ -20,7 +20,7 @@
 
 enum { STEPS = 4, FEW = 60 };
 
-#define BEGINNING "./m train --data m --save-every 1 --threads 1 --log log --out w.safetensors"
+#define BEGINNING "./m train --data text --save-every 1 --threads 1 --log log --out w.safetensors"
 #define SAVING BEGINNING " --steps 4"
 
 static const char spec[] =
@@ -154,26 +154,27 @@ static void check(const FaultCommand *command, const char *name, int begun, doub
 
 static void a_first_run(void **state) {
     (void)state;
-    check(&(FaultCommand){ "m", SAVING, { "m" }, PLAIN }, "from nothing", 0, 0.4);
+    check(&(FaultCommand){ "m", SAVING, { "m", "text" }, PLAIN }, "from nothing", 0, 0.4);
 }
 
 static void a_run_that_goes_on(void **state) {
     (void)state;
-    check(
-        &(FaultCommand){
-            "m", SAVING " --resume", { "m", "w.safetensors", "w.safetensors.prev", "log" }, PLAIN },
-        "resumed", 2, 0.3);
+    check(&(FaultCommand){ "m",
+                           SAVING " --resume",
+                           { "m", "text", "w.safetensors", "w.safetensors.prev", "log" },
+                           PLAIN },
+          "resumed", 2, 0.3);
 }
 
 static void without_exchanges(void **state) {
     (void)state;
-    check(&(FaultCommand){ "m", SAVING, { "m" }, RENAMES }, "two renames", 0, 0.3);
+    check(&(FaultCommand){ "m", SAVING, { "m", "text" }, RENAMES }, "two renames", 0, 0.3);
 }
 
 /* Were files not flushed before they get their names, some of these folders would be wrong. */
 static void a_flush_that_is_missing_shows(void **state) {
     (void)state;
-    PowerRecord *p = recorded(&(FaultCommand){ "m", SAVING, { "m" }, PLAIN });
+    PowerRecord *p = recorded(&(FaultCommand){ "m", SAVING, { "m", "text" }, PLAIN });
     power_forget_flushes(p);
     assert_true(wrong_of(p, "(without flushes)", 0, 0.4) > 0);
     power_record_close(p);
@@ -183,6 +184,7 @@ static int prepare(void **state) {
     (void)state;
     folder_open(&inputs);
     folder_write(&inputs, "m.lua", spec, sizeof spec - 1);
+    folder_write(&inputs, "text", spec, sizeof spec - 1);
     folder_shell(&inputs, "strata build m.lua");
     folder_shell(&inputs, "%s", SAVING);
     folder_shell(&inputs, "mv w.safetensors end");
