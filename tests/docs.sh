@@ -29,6 +29,11 @@ while read -r path; do
     ls -d $path >/dev/null 2>&1 || fail "docs/changing.md names $path, which is not there"
 done <"$work/paths"
 
+"$strata" inspect specs/demo.lua --cpu x86-64-v3 >"$work/demo"
+per_token=$(sed -n 's/^ *per token *\([0-9.]* KiB\).*/\1/p' "$work/demo")
+grep -q "activations $per_token per token" README.md ||
+    fail "expected README to say activations $per_token per token, as inspect does"
+
 version=$("$strata" --version | sed 's/^strata //')
 grep -q "^## $version" CHANGELOG.md || fail "expected a section $version in CHANGELOG.md"
 grep -q '^MIT License' LICENSE || fail "expected the MIT licence in LICENSE, found another text"
