@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files.h"
 #include "tokenizer_file.h"
 
 enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4, TYPE_UNUSED = 5 };
@@ -18,34 +17,17 @@ typedef struct VocabularyTexts {
 
 /* == The file ============================================================= */
 
-static bool is_object(const char *text, uint64_t size) {
-    uint64_t i = 0;
-    while (i < size && strchr(" \t\r\n", text[i]) && text[i])
-        i++;
-    return i < size && text[i] == '{';
-}
-
-static int read_json(const char *file, Json *j, Error *e) {
-    Input in;
-    int status = input_open(&in, file, e);
-    if (status) return status;
-    uint64_t size = (uint64_t)in.before.st_size;
-    char *text = size <= TOKENIZER_FILE ? malloc(size + 1) : NULL;
+/* The content of a file that was opened as a tokenizer's. */
+static int read_json(const char *file, const char *text, size_t size, Json *j, Error *e) {
     if (size > TOKENIZER_FILE)
-        status = error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes, found more", file,
-                           TOKENIZER_FILE);
-    else if (!text) status = error_memory(e, file, size);
-    if (!status) status = input_read(&in, 0, text, size, e);
-    if (!status) status = input_unchanged(&in, e);
-    if (!status && !is_object(text, size))
-        status = error_set(e, STATUS_USER,
-                           "%s: expected a tokenizer.json, which is what GGUF is written of, found "
-                           "another form",
-                           file);
-    if (!status) status = json_parse(j, file, text, size, TOKENIZER_VALUES, e);
-    free(text);
-    input_close(&in);
-    return status;
+        return error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes, found more", file,
+                         TOKENIZER_FILE);
+    if (!tokenizer_is_json(text, size))
+        return error_set(e, STATUS_USER,
+                         "%s: expected a tokenizer.json, which is what GGUF is written of, found "
+                         "another form",
+                         file);
+    return json_parse(j, file, text, size, TOKENIZER_VALUES, e);
 }
 
 static const JsonNode *member(const Json *j, const JsonNode *n, const char *key, JsonType type) {
@@ -232,11 +214,14 @@ int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e) {
     Json j = { 0 };
     VocabularyTexts t = { 0 };
     Tokenizer own = { 0 };
-    int status = tokenizer_open(&own, file, NULL, NULL, e);
-    if (!status) status = read_json(file, &j, e);
+    char *text = NULL;
+    size_t size = 0;
+    int status = tokenizer_open(&own, file, &text, &size, e);
+    if (!status) status = read_json(file, text, size, &j, e);
     if (!status) status = new_tokens(&t, vocab, e);
     if (!status) status = add_bpe(g, &j, &own, file, &t, e);
     tokenizer_free(&own);
+    free(text);
     free(t.text);
     free(t.type);
     json_free(&j);

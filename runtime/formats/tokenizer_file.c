@@ -8,7 +8,7 @@
 #include "files.h"
 #include "file_tables.h"
 
-static bool is_json(const char *bytes, size_t length) {
+bool tokenizer_is_json(const char *bytes, size_t length) {
     size_t i = 0;
     while (i < length && strchr(" \t\r\n", bytes[i]) && bytes[i])
         i++;
@@ -37,7 +37,7 @@ int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t le
     if (length > TOKENIZER_LONGEST)
         return error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes, found %zu", what,
                          TOKENIZER_LONGEST, length);
-    if (is_json(bytes, length)) status = token_json_read(t, what, bytes, length, e);
+    if (tokenizer_is_json(bytes, length)) status = token_json_read(t, what, bytes, length, e);
     else if (is_tiktoken(bytes, length))
         return tokenizer_parse_tiktoken(t, what, bytes, length, NULL, e);
     else if (length && *bytes == '\n') status = token_model_read(t, what, bytes, length, e);
@@ -46,7 +46,7 @@ int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t le
                          "%s: expected a tokenizer (tokenizer.json, a SentencePiece model, "
                          "a .tiktoken file), found something else",
                          what);
-    if (status == STATUS_USER && is_json(bytes, length) && is_tekken(bytes, length))
+    if (status == STATUS_USER && tokenizer_is_json(bytes, length) && is_tekken(bytes, length))
         error_set(e, STATUS_USER,
                   "%s: expected a tokenizer.json of the package 'tokenizers', found Mistral's "
                   "tekken.json, which is not a kind that is read",

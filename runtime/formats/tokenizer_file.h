@@ -24,6 +24,9 @@ int tokenizer_parse(Tokenizer *t, const char *what, const char *bytes, size_t le
 /* The same of a file's path; *bytes, if not NULL, gets the content, of malloc. */
 int tokenizer_open(Tokenizer *t, const char *path, char **bytes, size_t *length, Error *e);
 
+/* Is it a tokenizer.json, by its first character? */
+bool tokenizer_is_json(const char *bytes, size_t length);
+
 /* What is not in a .tiktoken file. */
 typedef struct TiktokenExtra {
     const char *pattern;         /* which parts of text are merged apart; NULL: by the ranks */
