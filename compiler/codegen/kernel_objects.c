@@ -68,6 +68,7 @@ static void name_symbol(char *data, size_t size, const char *name) {
 /* Assembly has its kernel's name from the beginning, and no store. */
 static bool is_text(const KernelObjects *k) { return k->o->emit == EMIT_ROWS; }
 
+/* The key does not tell kernels with --check apart: they are not stored. */
 static const KernelStore *store_of(const KernelObjects *k) {
     return is_text(k) || k->o->passes.check ? NULL : k->o->store;
 }
