@@ -18,7 +18,9 @@ set(TILE_SETS tiles_in_c amx)
 set(SMALL_SETS dots_in_c avxvnni)
 set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/runtime/kernels)
 file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c support/native/*.c)
-file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h)
+get_property(HOST GLOBAL PROPERTY STRATA_HOST)
+set(TARGET_FOLDER ${PROJECT_SOURCE_DIR}/runtime/target/${HOST})
+file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h ${TARGET_FOLDER}/*.h)
 
 # The level of each (levels.def); other lanes, or what stands in for instructions, in further flags.
 set(LEVEL_sse v2)
@@ -36,7 +38,7 @@ set(LEVEL_dots_in_c v3)
 set(MORE_dots_in_c -DSTRATA_DOTS_IN_C -DLANES=8)
 set(LEVEL_avxvnni v3_avxvnni)
 
-get_property(LEVELS GLOBAL PROPERTY STRATA_LEVELS)
+get_property(LEVELS GLOBAL PROPERTY STRATA_LEVELS_OF_${HOST})
 set(TESTED)
 foreach(SET ${KERNEL_SETS} ${BF16_SETS} ${SMALL_SETS})
   list(APPEND TESTED ${LEVEL_${SET}})
@@ -67,7 +69,7 @@ function(kernel_options SET)
     set(KERNEL_TILES 1 PARENT_SCOPE)
   endif()
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed
-      -fno-math-errno -ffp-contract=off -fPIC ${FLAGS} -I${KERNEL_FOLDER}
+      -fno-math-errno -ffp-contract=off -fPIC ${FLAGS} -I${KERNEL_FOLDER} -I${TARGET_FOLDER}
       -I${PROJECT_SOURCE_DIR}/runtime -I${PROJECT_SOURCE_DIR}/runtime/base PARENT_SCOPE)
 endfunction()
 
@@ -126,7 +128,7 @@ function(kernel_test NAME SOURCE)
     target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES}
       KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS} KERNEL_TILES=${KERNEL_TILES}
       KERNEL_CPU="x86-64-v${KERNEL_LEVEL}" KERNEL_SET_${SET})
-    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER}
+    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER} ${TARGET_FOLDER}
       ${PROJECT_SOURCE_DIR}/runtime/base
       ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)

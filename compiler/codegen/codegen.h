@@ -131,8 +131,18 @@ typedef struct CompiledModel {
     char cpu[64], features[4096];
 } CompiledModel;
 
-/* What "native" is on this machine, such as "x86-64-v3"; NULL: too old a processor. */
+/* What "native" is on this machine, as --cpu takes it; NULL: too old a processor, which lacks what
+** codegen_least() says. */
 const char *codegen_native(void);
+const char *codegen_least(void);
+/* Whether code for a triple, or for none (NULL), is of this machine's kind of processor; true of
+** one that no target has. */
+bool codegen_is_host(const char *triple);
+/* How wide the vectors of OpenBLAS' kernels for this processor are, in bits; 0: it is not known. */
+int codegen_blas_bits(const char *core);
+/* The processor to name in OPENBLAS_CORETYPE where kernels for 'core' leave half or more of this
+** machine's vectors unused; NULL: none. */
+const char *codegen_blas_better(const char *core);
 /* LLVM's version, such as "22.1.0". */
 void codegen_llvm(char *out, size_t size);
 /* The file of the shared library that LLVM is in; NULL: it is in this program. */

@@ -15,10 +15,10 @@ const char *codegen_library_name(int library) {
 
 int codegen_library(int library, void **data, size_t *size, Error *e) {
     static const CodegenOptions options = { .level = 2, .emit = EMIT_OBJ };
+    const Level *l = target_of_library(library);
     Module m;
-    target_options();
-    if (!module_open(&m, PART_LIBRARY, target_of_library(library), &options, NULL, e))
-        return e->status;
+    target_options(l->target);
+    if (!module_open(&m, PART_LIBRARY, l, &options, NULL, e)) return e->status;
     module_finish(&m);
     *data = m.data, *size = m.size;
     if (m.error.status) *e = m.error;

@@ -102,17 +102,23 @@ static void keep_kernels(CompiledModel *out, const Tables *t) {
     }
 }
 
+static const Level *level_of(const CodegenOptions *o, Error *e) {
+    const Target *t = target_of(o->triple, e);
+    return t ? target_level(t, o->cpu, o->passes.bf16 || o->passes.small, e) : NULL;
+}
+
 int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
                  Error *e) {
     *out = (Planned){ 0 };
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16 || o->passes.small, e);
+    const Level *l = level_of(o, e);
     if (!l) return STATUS_USER;
     Tables t = { .info = info,
                  .costs.planned = out,
                  .lanes = l->lanes,
                  .pairs = l->pairs && o->passes.bf16,
                  .parts = l->tiles,
-                 .cache_bytes = l->cache_bytes };
+                 .cache_bytes = l->cache_bytes,
+                 .rates = &l->target->rates };
     out->lanes = l->lanes, out->tiles = l->tiles;
     snprintf(out->code.cpu, sizeof out->code.cpu, "%s", l->name);
     ModelPlans plans = plans_make(g, info->probe ? info->probe->graph : NULL, info->rules,
@@ -152,11 +158,12 @@ static int finish(Module *m, KernelObjects *objects, CompiledModel *out, StepNot
 /* The module of the tables, and where row kernels go: to it, or to objects of their own. */
 static int begin(Module *m, Tables *t, const ModelInfo *info, const CodegenOptions *o,
                  CompiledModel *out, Error *e) {
-    const Level *l = target_level(o->cpu ? o->cpu : "native", o->passes.bf16 || o->passes.small, e);
+    const Level *l = level_of(o, e);
     bool linked = links_library(o);
     *out = (CompiledModel){ .library = -1 };
-    target_options();
-    if (!l || !module_open(m, linked ? PART_OWN : PART_WHOLE, l, o, linked ? NULL : info->file, e))
+    if (!l) return STATUS_USER;
+    target_options(l->target);
+    if (!module_open(m, linked ? PART_OWN : PART_WHOLE, l, o, linked ? NULL : info->file, e))
         return STATUS_USER;
     *t = (Tables){ .info = info,
                    .sink = { .emit = linked ? NULL : &m->e,
@@ -164,7 +171,8 @@ static int begin(Module *m, Tables *t, const ModelInfo *info, const CodegenOptio
                    .lanes = l->lanes,
                    .pairs = l->pairs && o->passes.bf16,
                    .parts = l->tiles,
-                   .cache_bytes = l->cache_bytes };
+                   .cache_bytes = l->cache_bytes,
+                   .rates = &l->target->rates };
     t->bytes.constants.cpu[0] = l->bits;
     snprintf(out->cpu, sizeof out->cpu, "%s", l->name);
     if (linked) out->library = l->library;

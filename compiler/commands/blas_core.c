@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static const char source[] = "#include <stdio.h>\n"
@@ -51,32 +50,4 @@ bool blas_core(const BlasLibrary *l, bool environment, char *core, size_t size) 
     if (!status) print_text(core, size, "%.*s", (int)strcspn(out.at, "\n"), out.at);
     text_free(&out);
     return !status;
-}
-
-/* As OpenBLAS names its kernels for x86-64. */
-int blas_core_bits(const char *core) {
-    static const struct {
-        const char *name;
-        int bits;
-    } known[] = { { "SkylakeX", 512 },    { "Cooperlake", 512 }, { "SapphireRapids", 512 },
-                  { "Haswell", 256 },     { "Zen", 256 },        { "Excavator", 256 },
-                  { "Steamroller", 256 }, { "Piledriver", 256 }, { "Bulldozer", 256 },
-                  { "Sandybridge", 256 }, { "Prescott", 128 },   { "Core2", 128 },
-                  { "Penryn", 128 },      { "Dunnington", 128 }, { "Nehalem", 128 },
-                  { "Athlon", 128 },      { "Opteron", 128 },    { "Opteron_SSE3", 128 },
-                  { "Barcelona", 128 },   { "Bobcat", 128 },     { "Nano", 128 },
-                  { "Atom", 128 },        { "Katmai", 128 },     { "Coppermine", 128 },
-                  { "Northwood", 128 },   { "Banias", 128 } };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcasecmp(core, known[i].name)) return known[i].bits;
-    return 0;
-}
-
-const char *blas_core_better(const char *core, const char *native) {
-    int bits = blas_core_bits(core);
-    bool wide = native && !strncmp(native, "x86-64-v4", 9),
-         middle = native && !strncmp(native, "x86-64-v3", 9);
-    if (!bits) return NULL;
-    if (wide && bits < 512) return "SkylakeX";
-    return middle && bits < 256 ? "Haswell" : NULL;
 }

@@ -23,12 +23,6 @@ void blas_find(BlasLibrary *out);
 ** what the environment says of that, or without. False: it could not be asked. */
 bool blas_core(const BlasLibrary *l, bool environment, char *core, size_t size);
 
-/* How wide the vectors of kernels for this processor are, in bits; 0: it is not known. */
-int blas_core_bits(const char *core);
-/* The processor to name in OPENBLAS_CORETYPE where kernels for 'core' leave half or more of the
-** vectors of a processor for which strata builds 'native' unused; NULL: none. */
-const char *blas_core_better(const char *core, const char *native);
-
 /* What code.products of a build is to be; 'library' is filled where it will be linked. */
 int blas_choose(BuildOptions *o, ProductRatios *ratios, BlasLibrary *library, Error *e);
 

@@ -11,20 +11,19 @@ Keep keep_called(const char *name) {
     return !strcmp(name, "small") ? KEEP_SMALL : !strcmp(name, "fast") ? KEEP_FAST : KEEP_AUTO;
 }
 
-/* An x86_64 triple of another system; what else there is LLVM's target refuses. */
+/* A triple of another system or processor; one that no target has is refused later. */
 bool build_is_foreign(const CodegenOptions *o) {
-    return o->triple && !strncmp(o->triple, "x86_64", 6) && !strstr(o->triple, "linux");
+    return o->triple && (!strstr(o->triple, "linux") || !codegen_is_host(o->triple));
 }
 
 /* Programs and shared libraries are linked here, for Linux. */
 static int check_foreign(const CodegenOptions *o, Error *e) {
     bool links = o->emit == EMIT_EXE || o->emit == EMIT_SHARED;
     if (!links || !build_is_foreign(o)) return STATUS_OK;
-    return error_set(
-        e, STATUS_USER,
-        "--target: expected a triple of Linux, where the model is linked, found %.80s; "
-        "--emit obj, static, ir and asm are not linked",
-        o->triple);
+    return error_set(e, STATUS_USER,
+                     "--target: expected a triple of %s, where the model is linked, found %.80s; "
+                     "--emit obj, static, ir and asm are not linked",
+                     strstr(o->triple, "linux") ? "this machine's processor" : "Linux", o->triple);
 }
 
 Multiply multiply_named(const char *name) {

@@ -30,7 +30,8 @@ static void show_machine(void) {
     row("strata", text);
     snprintf(text, sizeof text, "%s, %ld processors", name, sysconf(_SC_NPROCESSORS_ONLN));
     row("processor", text);
-    row("builds for", native ? native : "nothing: SSE4.2 is missing");
+    snprintf(text, sizeof text, "nothing: %s is missing", codegen_least());
+    row("builds for", native ? native : text);
     snprintf(text, sizeof text, "%.1f GiB", (double)memory_physical() / (1 << 30));
     row("memory", text);
 }
@@ -137,12 +138,12 @@ static void show_blas(void) {
     snprintf(text, sizeof text, "%s kernels, for --blas openblas: %s", asked ? core : "unknown",
              l.path);
     row("openblas", text);
-    const char *better = asked ? blas_core_better(core, codegen_native()) : NULL;
+    const char *better = asked ? codegen_blas_better(core) : NULL;
     if (better) {
         snprintf(text, sizeof text,
                  "warning: vectors of %d bits, where this processor has wider ones; try "
                  "OPENBLAS_CORETYPE=%s",
-                 blas_core_bits(core), better);
+                 codegen_blas_bits(core), better);
         row("", text);
     }
     if (!*blas_environment(set, sizeof set) || !blas_core(&l, false, plain, sizeof plain)) return;

@@ -50,9 +50,9 @@ static int key_of(const Model *m, char key[65], Error *e) {
     Sha256 h;
     const char *cpu = codegen_native();
     if (!cpu)
-        return error_set(
-            e, STATUS_USER,
-            "strata run: expected a processor with at least SSE4.2, found an older one");
+        return error_set(e, STATUS_USER,
+                         "strata run: expected a processor with at least %s, found an older one",
+                         codegen_least());
     sha256_start(&h);
     sha256_add(&h, m->key, sizeof m->key);
     sha256_add(&h, m->file, strlen(m->file) + 1);

@@ -34,6 +34,12 @@ static const char cpu_names[] = "native, "
 #include "levels.def"
                                 "or a processor";
 
+/* What --target takes. */
+static const char target_triples[] = "a triple such as"
+#define TARGET(name, triple, clang) " " triple
+#include "levels.def"
+    ;
+
 static const OptionRow option[STRATA_OPTIONS] = {
 #define OPTION(id, name, kind, argument, low, high, initial, commands, help) \
     [STRATA_OPTION_##id] = { name, OPTION_IS_##kind, argument, low, high, initial, commands, help },

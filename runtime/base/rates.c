@@ -15,9 +15,10 @@ double rates_seconds(const Rates *r, const char *family, RateWork w) {
     return arithmetic > moving ? arithmetic : moving;
 }
 
-/* Of cores at 3 GHz whose vector unit does 16 multiply-adds a cycle, or 4 without AVX, a quarter of
-** that as additions and products of row kernels, which are loaded and stored; memory gives several
-** little more than one.  In tiles products of float32 were 1.5 times as fast. */
+/* Of cores at 3 GHz whose vector unit does 16 multiply-adds a cycle, or 4 where vectors have 4
+** floats, a quarter of that as additions and products of row kernels, which are loaded and stored;
+** memory gives several little more than one.  In tiles products of float32 were 1.5 times as
+** fast. */
 Rates rates_default(int lanes, bool tiles, int threads) {
     double adds = 3e9 * (lanes > 4 ? 16 : 4) * threads;
     return (Rates){ .products = 2 * 0.85 * adds * (tiles ? 1.5 : 1),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
 ** Blocks of bfloat16 products two steps at once: the right operand is packed in panels of
 ** PANEL columns, each float of which is a pair of steps, both bfloat16, of one column; the
-** left operand's rows are read as they lie.  Either dot products of pairs (AVX512_BF16) or
-** tiles of 16 x 16 floats (AMX), for which steps are filled up with zeros to whole tiles.
+** left operand's rows are read as they lie.  Either dot products of pairs or
+** tiles of 16 x 16 floats, for which steps are filled up with zeros to whole tiles.
 */
 #ifndef STRATA_PAIRS_H
 #define STRATA_PAIRS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Blocks of bfloat16 products in tiles (AMX): 32 x 32 sums are four tiles, to which each 32 steps
+** Blocks of bfloat16 products in tiles: 32 x 32 sums are four tiles, to which each 32 steps
 ** add what two tiles of either operand give.  32 rows of the left operand stay in the first-level
 ** cache while the panels of a block go past them, from the second-level cache; what is stored
 ** costs more than what is loaded, so that all steps of a block are added up in registers.

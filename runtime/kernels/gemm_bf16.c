@@ -2,7 +2,7 @@
 ** Matrix products of bfloat16, added up in float32: --precision bf16. Tokens' values come as
 ** bfloat16 in memory; weights are float32 and rounded while they are packed, or are bfloat16 too;
 ** results are float32, or rounded to bfloat16 once they are added up. What multiplies a block is
-**   bf16_dot.h   dot products of pairs of steps (AVX512_BF16), or tiles (AMX: bf16_tiles.h)
+**   bf16_dot.h   dot products of pairs of steps, or tiles (bf16_tiles.h)
 **   widen.h      the float32 micro-kernel on numbers made float32 again, everywhere else
 ** With the second the blocks and bits are those of gemm.c's products of the rounded numbers.
 */
@@ -203,7 +203,7 @@ void k_pack_rows_bf16(int64_t M, int64_t K, int64_t m0, int64_t m1, const float 
         end = (m / chunk + 1) * chunk < m1 ? (m / chunk + 1) * chunk : m1;
         pack_back(K, m, end, M, w, back);
     }
-    __builtin_ia32_sfence(); /* others may read them after this */
+    store_fence(); /* others may read them after this */
 }
 #else
 /* Without pairs nothing is kept packed: it would be as large as the weights. */

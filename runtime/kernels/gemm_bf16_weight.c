@@ -85,7 +85,7 @@ void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t
                          tokens_ahead(left < GROUP_MOST ? left : GROUP_MOST, rows,
                                       dy + (s + GROUP_MOST) * lddy + i, lddy));
         }
-    __builtin_ia32_sfence(); /* others may read them after this */
+    store_fence(); /* others may read them after this */
 }
 #else
 void k_linear_weight_bf16(int64_t n, int64_t m0, int64_t m1, int64_t k0, int64_t k1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** Matrix products of float32 in tiles: y = x w^T, dx = dy w and dw += dy^T x where the processor
-** has AMX (parts.h says what is multiplied; elsewhere gemm.c).
+** has tiles (parts.h says what is multiplied; elsewhere gemm.c).
 **
 ** All three are C[rows, columns] (+)= A B.  Parts of 32 rows of A, STEPS_PART steps of each, stay
 ** in the first-level cache, and the panels of B, 32 columns, go past them from the second-level

@@ -51,8 +51,8 @@ INLINE V load_bf16(const uint16_t *p, int64_t left) {
 /* Two bfloat16s a lane, as they lie. */
 INLINE V load_pairs(const uint16_t *p, int64_t left) {
     if (left >= 2 * LANES) return v_load_pairs(p);
-#if LANES == 16 && defined(__AVX512BW__)
-    return (V)_mm512_maskz_loadu_epi16((__mmask32)((1u << left) - 1), p);
+#ifdef SIMD_PAIRS_PART
+    return v_load_pairs_part(p, left);
 #else
     VU x = { 0 };
     for (int l = 0; l < LANES; l++)

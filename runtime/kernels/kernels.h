@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "attention.h"
+#include "processor.h"
 
 /* Work space a worker needs for products, in bytes. */
 int64_t k_gemm_scratch(void);
@@ -113,15 +114,14 @@ void k_linear_back_few(int64_t n, int64_t m, int64_t k, const float *dy, int64_t
                        const float *w, int64_t ldw, float *dx, int64_t lddx);
 
 /* Libraries of processors that multiply pairs of bfloat16s. */
-#if defined(__AVX512BF16__) || defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C) \
-    || defined(STRATA_PAIRS_IN_C)
+#if PROCESSOR_PAIRS || defined(STRATA_TILES_IN_C) || defined(STRATA_PAIRS_IN_C)
 #define STRATA_PAIRS 1
 #else
 #define STRATA_PAIRS 0
 #endif
 
 /* Of them, those that multiply in tiles. */
-#if defined(__AMX_BF16__) || defined(STRATA_TILES_IN_C)
+#if PROCESSOR_TILES || defined(STRATA_TILES_IN_C)
 #define STRATA_TILES 1
 #else
 #define STRATA_TILES 0

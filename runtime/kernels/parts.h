@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** float32 products in tiles of bfloat16 (AMX; arXiv:1904.06376, section 3): a number is the sum of
+** float32 products in tiles of bfloat16 (arXiv:1904.06376, section 3): a number is the sum of
 ** three bfloat16s, 'parts' of 8 bits each, and a product that of the six products of parts which
 ** count, the smallest first; the other three together are below 2^-24 of it.  Parts, products and
 ** sums below 2^-126 count as 0, so that numbers below 2^-103 lose places; infinities, and numbers

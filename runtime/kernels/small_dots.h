@@ -15,12 +15,12 @@
 #else
 #define DOTS_IN_LOOPS 0
 #endif
-#if DOTS_IN_LOOPS || LANES == 16 && defined(__AVX512VNNI__) || LANES == 8 && defined(__AVXVNNI__)
+#if DOTS_IN_LOOPS || PROCESSOR_BYTE_DOTS
 #define DOTS_OF_BYTES 1
 #else
 #define DOTS_OF_BYTES 0
 #endif
-#if defined(__AMX_INT8__) || defined(STRATA_TILES_IN_C)
+#if PROCESSOR_BYTE_TILES || defined(STRATA_TILES_IN_C)
 #define DOTS_OF_TILES 1
 #else
 #define DOTS_OF_TILES 0

@@ -7,8 +7,6 @@
 #include "small_weights.h"
 #include "vector.h"
 
-#include <emmintrin.h>
-
 /* The largest magnitude of a group; NaN if there is one, whose bits are larger than any other's. */
 INLINE float largest_of(const V x[GROUP / LANES]) {
     VI most = { 0 };
@@ -23,10 +21,8 @@ INLINE float largest_of(const V x[GROUP / LANES]) {
 
 /* float16s as floats: finite ones. */
 INLINE V load_half(const uint8_t *p) {
-#if LANES == 16 && defined(__AVX512F__)
-    return (V)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
-#elif LANES == 8 && defined(__F16C__)
-    return (V)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+#ifdef SIMD_HALVES
+    return v_load_half(p);
 #else
     VU bits = __builtin_convertvector(*(const VHMem *)p, VU);
     V size = (V)((bits & 0x7fff) << 13) * 0x1p112f;
@@ -37,8 +33,8 @@ INLINE V load_half(const uint8_t *p) {
 /* One of them, any. */
 INLINE float half_value(const uint8_t *p) {
     uint32_t bits = p[0] | (uint32_t)p[1] << 8;
-#ifdef __F16C__
-    return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128((int)bits)));
+#ifdef SIMD_HALF
+    return s_half(bits);
 #else
     uint32_t size = (bits & 0x7fff) << 13;
     float x;

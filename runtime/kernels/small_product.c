@@ -96,42 +96,27 @@ static void round_row(SmallRows x, int64_t row, int64_t steps, int bits, Rounded
 
 /* == Products ============================================================= */
 
-#if !DOTS_OF_BYTES
+#if !DOTS_OF_BYTES && !defined(SIMD_PAIRS_OF_16)
 /* Of pairs of 16 bits, the sum of both products. */
-INLINE VI multiply_pairs(VI a, VI b) {
-#if LANES == 16 && defined(__AVX512BW__)
-    return (VI)_mm512_madd_epi16((__m512i)a, (__m512i)b);
-#elif LANES == 16 && defined(__AVX2__)
-    typedef int32_t Half __attribute__((vector_size(32)));
-    Half low = (Half)_mm256_madd_epi16(
-             (__m256i)__builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7),
-             (__m256i)__builtin_shufflevector(b, b, 0, 1, 2, 3, 4, 5, 6, 7)),
-         high = (Half)_mm256_madd_epi16(
-             (__m256i)__builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15),
-             (__m256i)__builtin_shufflevector(b, b, 8, 9, 10, 11, 12, 13, 14, 15));
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-#elif LANES == 8 && defined(__AVX2__)
-    return (VI)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-#else
-    return (VI)_mm_madd_epi16((__m128i)a, (__m128i)b);
-#endif
+INLINE VI vi_multiply_pairs(VI a, VI b) {
+    VI low = ((VI)((VU)a << 16) >> 16) * ((VI)((VU)b << 16) >> 16);
+    return low + (a >> 16) * (b >> 16);
 }
 #endif
 
 /* sum + the products of four steps of each column; w: a byte each. */
 INLINE VI add_dots(VI sum, VI w, const int32_t *code) {
-#if LANES == 16 && DOTS_OF_BYTES && !DOTS_IN_LOOPS
-    return (VI)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)vi_splat(*code));
-#elif DOTS_IN_LOOPS
+#if DOTS_IN_LOOPS
     for (int l = 0; l < LANES; l++)
         for (int i = 0; i < 32; i += 8)
             sum[l] += (uint8_t)(w[l] >> i) * (int8_t)(*code >> i);
     return sum;
 #elif DOTS_OF_BYTES
-    return (VI)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)w, (__m256i)vi_splat(*code));
+    return vi_dot_bytes(sum, w, vi_splat(*code));
 #else
     VI even = w & 0x00ff00ff, odd = (VI)((VU)w >> 8) & 0x00ff00ff;
-    return sum + multiply_pairs(even, vi_splat(code[0])) + multiply_pairs(odd, vi_splat(code[1]));
+    return sum + vi_multiply_pairs(even, vi_splat(code[0]))
+        + vi_multiply_pairs(odd, vi_splat(code[1]));
 #endif
 }
 

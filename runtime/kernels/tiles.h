@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The tile registers of AMX (Intel, Sapphire Rapids and later): eight of 16 rows of 64 bytes.
+** Tile registers: eight of 16 rows of 64 bytes.
 ** t_dot adds to each of 16 x 16 floats the products of 32 steps: a tile of the left operand has
 ** a row of C's 32 steps in each row, one of the right operand a pair of steps of 16 columns.
 ** Between CODES_BEGIN and TILES_END tiles 4 and 5 are 16 rows of 32 bytes, 6 and 7 are 8 rows of
@@ -44,8 +44,8 @@ INLINE void tile_columns(Tile *to, const void *from, int64_t bytes) {
 
 INLINE float tile_number(uint16_t bf16) { return __builtin_bit_cast(float, (uint32_t)bf16 << 16); }
 
-/* As TDPBF16PS does: steps of even number add up, and those of odd number, and then both are added.
-** What is below 2^-126, which it takes for 0, stays. */
+/* As the processor's instruction does: steps of even number add up, and those of odd number, and
+** then both are added.  What is below 2^-126, which it takes for 0, stays. */
 INLINE void tile_dot(Tile *c, const Tile *a, const Tile *b) {
     for (int i = 0; i < TILE; i++)
         for (int j = 0; j < TILE; j++) {
@@ -80,47 +80,7 @@ INLINE void tile_dot_codes(Tile *c, const Tile *a, const Tile *b) {
 #define t_load_columns(i, from, bytes) tile_columns(&tiles.t[i], from, bytes)
 #define t_store_columns(i, to, bytes) tile_part(to, &tiles.t[i], bytes, 64, TILE, (uint64_t)(bytes))
 #else
-/* What ldtilecfg reads: palette 1, every tile whole. */
-typedef struct TileShape {
-    uint8_t palette, start, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-} TileShape;
-static const TileShape tile_shape = { 1,
-                                      0,
-                                      { 0 },
-                                      { 64, 64, 64, 64, 64, 64, 64, 64 },
-                                      { TILE, TILE, TILE, TILE, TILE, TILE, TILE, TILE } };
-_Static_assert(sizeof tile_shape == 64, "the processor's format");
-
-static const TileShape code_shape = {
-    1, 0, { 0 }, { 64, 64, 64, 64, 32, 32, 64, 64 }, { TILE, TILE, TILE, TILE, TILE, TILE, 8, 8 }
-};
-
-INLINE void tiles_of_columns(int64_t n) {
-    TileShape shape = tile_shape;
-    for (int i = 0; i < 8; i++)
-        if (i < 4 || i > 5) shape.bytes[i] = (uint16_t)(4 * n);
-    _tile_loadconfig(&shape);
-}
-
-/* Between them the thread has tiles; a context switch then saves 8 KB more. */
-#define TILES_BEGIN _tile_loadconfig(&tile_shape)
-#define CODES_BEGIN _tile_loadconfig(&code_shape)
-#define TILES_END _tile_release()
-#define TILES_HERE /* where tiles are used: they are the thread's */
-#define t_zero(i) _tile_zero(i)
-#define t_load(i, from, step) _tile_loadd(i, from, step)
-/* The same, of what leaves the first-level cache to others. */
-#define t_stream(i, from, step) _tile_stream_loadd(i, from, step)
-#define t_store(i, to, step) _tile_stored(i, to, step)
-#define t_dot(c, a, b) _tile_dpbf16ps(c, a, b)
-#define t_load_left(i, from, step) _tile_loadd(i, from, step)
-#define t_load_right(i, from, step) _tile_loadd(i, from, step)
-#define t_dot_codes(c, a, b) _tile_dpbssd(c, a, b)
-#define TILES_OF_COLUMNS(n) tiles_of_columns(n)
-#define t_load_columns(i, from, bytes) _tile_loadd(i, from, bytes)
-#define t_store_columns(i, to, bytes) _tile_stored(i, to, bytes)
+#include "tile_registers.h" /* the target's */
 #endif
 
 #endif

@@ -16,9 +16,7 @@
 #if LANES != 4 && LANES != 8 && LANES != 16
 #error "compile with -DLANES=4, 8 or 16"
 #endif
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
+#include "processor.h"
 
 typedef float V __attribute__((vector_size(LANES * 4)));
 typedef int32_t VI __attribute__((vector_size(LANES * 4)));
@@ -59,7 +57,7 @@ INLINE VI vi_iota(void) {
 
 /* a * b + c, rounded once where the target can. */
 INLINE V v_fma(V a, V b, V c) {
-#ifdef __FMA__
+#if PROCESSOR_FMA
     return __builtin_elementwise_fma(a, b, c);
 #else
     return a * b + c;
@@ -68,7 +66,7 @@ INLINE V v_fma(V a, V b, V c) {
 
 /* As v_fma, of one lane: the same bits. */
 INLINE float s_fma(float a, float b, float c) {
-#ifdef __FMA__
+#if PROCESSOR_FMA
     return __builtin_fmaf(a, b, c);
 #else
     return a * b + c;
@@ -81,44 +79,7 @@ INLINE V v_to_float(VI x) { return __builtin_convertvector(x, V); }
 
 /* Comparisons of V give VI lanes of 0 or -1: v_select(a > b, a, b). */
 INLINE V v_select(VI mask, V yes, V no) { return (V)((mask & (VI)yes) | (~mask & (VI)no)); }
-/* If either is NaN, b: one instruction, which a comparison and a choice do not always become. */
-#if LANES == 16 && defined(__AVX512F__)
-INLINE V v_max(V a, V b) { return (V)_mm512_max_ps((__m512)a, (__m512)b); }
-INLINE V v_min(V a, V b) { return (V)_mm512_min_ps((__m512)a, (__m512)b); }
-#elif LANES == 8 && defined(__AVX2__)
-INLINE V v_max(V a, V b) { return (V)_mm256_max_ps((__m256)a, (__m256)b); }
-INLINE V v_min(V a, V b) { return (V)_mm256_min_ps((__m256)a, (__m256)b); }
-#else
-INLINE V v_max(V a, V b) { return v_select(a > b, a, b); }
-INLINE V v_min(V a, V b) { return v_select(a < b, a, b); }
-#endif
 INLINE V v_abs(V a) { return (V)((VI)a & 0x7fffffff); }
-
-/* The first n < LANES floats at p, zeros above; reads no more than them. */
-INLINE V v_load_part(const float *p, int64_t n) {
-#if LANES == 16 && defined(__AVX512F__)
-    return (V)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-#elif LANES == 8 && defined(__AVX2__)
-    return (V)_mm256_maskload_ps(p, (__m256i)(vi_iota() < (int32_t)n));
-#else
-    V x = v_zero();
-    for (int l = 0; l < LANES - 1; l++)
-        x[l] = l < n ? p[l] : 0;
-    return x;
-#endif
-}
-
-/* Stores the first n < LANES lanes; writes no more than them. */
-INLINE void v_store_part(float *p, V x, int64_t n) {
-#if LANES == 16 && defined(__AVX512F__)
-    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)x);
-#elif LANES == 8 && defined(__AVX2__)
-    _mm256_maskstore_ps(p, (__m256i)(vi_iota() < (int32_t)n), (__m256)x);
-#else
-    for (int l = 0; l < LANES - 1; l++)
-        if (l < n) p[l] = x[l];
-#endif
-}
 
 /* bfloat16: the upper half of a float32. */
 typedef uint16_t VH __attribute__((vector_size(LANES * 2)));
@@ -131,24 +92,34 @@ INLINE V v_load_bf16(const uint16_t *p) { return v_widen(*(const VHMem *)p); }
 /* Two to a lane, as they lie. */
 INLINE V v_load_pairs(const uint16_t *p) { return (V) * (const VPairsMem *)p; }
 
+#include "simd.h" /* the target's */
+
+/* If either is NaN, b. */
+#ifndef SIMD_MAX
+INLINE V v_max(V a, V b) { return v_select(a > b, a, b); }
+INLINE V v_min(V a, V b) { return v_select(a < b, a, b); }
+#endif
+
+/* v_load_part: the first n < LANES floats at p, zeros above; reads no more than them.
+** v_store_part: stores the first n < LANES lanes; writes no more than them. */
+#ifndef SIMD_PART
+INLINE V v_load_part(const float *p, int64_t n) {
+    V x = v_zero();
+    for (int l = 0; l < LANES - 1; l++)
+        x[l] = l < n ? p[l] : 0;
+    return x;
+}
+
+INLINE void v_store_part(float *p, V x, int64_t n) {
+    for (int l = 0; l < LANES - 1; l++)
+        if (l < n) p[l] = x[l];
+}
+#endif
+
 /* Rounded to bfloat16: nearest, ties to even; NaN stays NaN, in its upper half too.  v_pairs has
-** those of 'even' in the lower halves of its lanes.  AVX512_BF16 takes denormals as zeros, also in
-** v_dot: sum + the dot products of the two that a and b have in each lane. */
-#if LANES == 16 && defined(__AVX512BF16__)
-INLINE VH v_narrow(V x) { return (VH)_mm512_cvtneps_pbh((__m512)x); }
-INLINE V v_bf16(V x) { return v_widen(v_narrow(x)); }
-
-INLINE V v_pairs(V even, V odd) {
-    typedef uint16_t All __attribute__((vector_size(64)));
-    All x = (All)_mm512_cvtne2ps_pbh((__m512)odd, (__m512)even);
-    return (V)__builtin_shufflevector(x, x, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
-                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-}
-
-INLINE V v_dot(V sum, V a, V b) {
-    return (V)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
-}
-#else
+** those of 'even' in the lower halves of its lanes.  A processor's instruction may take denormals
+** as zeros, also in v_dot: sum + the dot products of the two that a and b have in each lane. */
+#ifndef SIMD_BF16
 INLINE V v_bf16(V x) {
     VU bits = (VU)x, up = bits + 0x7fff + (bits >> 16 & 1);
     return v_select(x != x, (V)(bits | 0x400000), (V)(up & 0xffff0000u));
@@ -240,9 +211,9 @@ INLINE ExpParts v_exp_parts(V x, int more) {
 INLINE V v_exp(V x) {
     x = v_max(v_splat(-104.0f), x);
     x = v_min(v_splat(89.0f), x);
-#if LANES == 16 && defined(__AVX512F__)
+#ifdef SIMD_SCALE
     ExpParts e = v_exp_parts(x, 0);
-    return (V)_mm512_scalef_ps((__m512)e.power, (__m512)e.n); /* the same, rounded once too */
+    return v_scale(e.power, e.n); /* the same, rounded once too */
 #else
     ExpParts e = v_exp_parts(x, 2 * EXPONENT_BIAS);
     VI n = (VI)e.shifted, low = (n >> 1) << 23, high = (n << 23) - low;
@@ -253,9 +224,9 @@ INLINE V v_exp(V x) {
 /* The same, to the bit, of x up to 40: 2^(n + 65) is normal, what is left is a constant. */
 INLINE V v_exp_below(V x) {
     x = v_max(v_splat(-104.0f), x);
-#if LANES == 16 && defined(__AVX512F__)
+#ifdef SIMD_SCALE
     ExpParts e = v_exp_parts(x, 0);
-    return (V)_mm512_scalef_ps((__m512)e.power, (__m512)e.n);
+    return v_scale(e.power, e.n);
 #else
     ExpParts e = v_exp_parts(x, 65 + EXPONENT_BIAS);
     return e.power * (V)((VI)e.shifted << 23) * 0x1p-65f;

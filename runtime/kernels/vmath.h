@@ -83,17 +83,17 @@ INLINE V v_erf(V x) {
     return v_select(size < 0.93f, near, v_with_sign(far, x));
 }
 
-/* 1 / (1 + e^-x), 0 where that is no normal number.  With 16 lanes the reciprocal is an estimate of
-** 14 bits that one step of Newton's makes 28 of: 4 cycles a vector, where dividing takes 16.  Of
-** what is below ln 2^-126, where the denominator is no longer one it takes, the last multiply-add
-** makes 0. */
+/* 1 / (1 + e^-x), 0 where that is no normal number.  Where the processor has
+** such an instruction, the reciprocal is an estimate of 14 bits that one step of Newton's makes 28
+** of: 4 cycles a vector, where dividing takes 16.  Of what is below ln 2^-126, where the
+** denominator is no longer one it takes, the last multiply-add makes 0. */
 INLINE V v_sigmoid(V x) {
-#if LANES == 16 && defined(__AVX512F__)
-    __mmask16 normal = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-87.33654f), _CMP_NLT_UQ);
+#ifdef SIMD_RECIPROCAL
+    VSome normal = v_from(x, -87.33654f);
     ExpParts e = v_exp_parts(-v_min(v_splat(87.0f), x), EXPONENT_BIAS);
     V b = v_fma(e.power, (V)((VI)e.shifted << 23), v_splat(1.0f));
-    V y = (V)_mm512_rcp14_ps((__m512)b), lacks = v_fma(-b, y, v_splat(1.0f));
-    return (V)_mm512_maskz_fmadd_ps(normal, (__m512)lacks, (__m512)y, (__m512)y);
+    V y = v_reciprocal(b), lacks = v_fma(-b, y, v_splat(1.0f));
+    return v_fma_some(normal, lacks, y, y);
 #else
     x = v_min(v_splat(87.0f), v_max(v_splat(-89.0f), x));
     ExpParts e = v_exp_parts(-x, EXPONENT_BIAS);

@@ -7,6 +7,7 @@
 #include "call_arena.h"
 #include "call.h"
 #include "functions.h"
+#include "plain.h"
 #include "text.h"
 
 EXPORT size_t model_arena_bytes(int64_t tokens, int32_t workers) {
@@ -32,7 +33,7 @@ EXPORT const char *model_strerror(int32_t status) {
 }
 
 /* Of a control block that init looked at, on whatever processor. */
-__attribute__((target("no-avx"))) EXPORT const char *model_message(const void *ctx) {
+PLAIN EXPORT const char *model_message(const void *ctx) {
     const Context *c = ctx;
     bool is_one = c && (uintptr_t)c % STRATA_ALIGN == 0
         && (c->stamp == stamp_of(READY) || c->stamp == stamp_of(REFUSED));

@@ -9,6 +9,7 @@
 
 #include "abi.h"
 #include "kernels.h"
+#include "processor.h"
 #include "sizes.h"
 
 /* Floats behind a worker's scratch in --check builds. */
@@ -84,16 +85,6 @@ typedef struct Frame {
     int32_t status;   /* of a phase */
     int32_t appended; /* caches that have rows of this call, the first ones */
 } Frame;
-
-/* Round to nearest, no traps, no flushing: what the bits are defined for.  Every
-** task and whatever else computes with floats is between these two. */
-static inline unsigned enter_mode(void) {
-    unsigned old = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(0x1f80);
-    return old;
-}
-
-static inline void leave_mode(unsigned old) { __builtin_ia32_ldmxcsr(old); }
 
 static inline float *context_tables(Context *c) {
     return (float *)((char *)c + ((sizeof *c + 63) & ~(size_t)63));

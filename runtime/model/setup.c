@@ -4,6 +4,7 @@
 */
 #include "cpu.h"
 #include "functions.h"
+#include "plain.h"
 #include "text.h"
 
 /* == Tables =============================================================== */
@@ -118,8 +119,7 @@ static __attribute__((noinline)) int32_t prepare(void *ctx, const strata_setup *
 }
 
 /* The message, by the plainest instructions: 'volatile' keeps memcpy and the like away. */
-__attribute__((target("no-avx"))) static int32_t refuse(Context *c, int32_t status,
-                                                        const char *what, const char *which) {
+PLAIN static int32_t refuse(Context *c, int32_t status, const char *what, const char *which) {
     volatile char *to = c->message;
     for (const char *s = what; *s; s++)
         *to++ = *s;
@@ -130,8 +130,7 @@ __attribute__((target("no-avx"))) static int32_t refuse(Context *c, int32_t stat
 }
 
 /* Compiled for the plainest processor: it finds out what this one has. */
-__attribute__((target("no-avx"))) EXPORT int32_t model_init(void *ctx, size_t bytes,
-                                                            const strata_setup *setup) {
+PLAIN EXPORT int32_t model_init(void *ctx, size_t bytes, const strata_setup *setup) {
     Context *c = ctx;
     if (!c || bytes < sizeof c->stamp || (uintptr_t)ctx % STRATA_ALIGN)
         return STRATA_ERROR_ARGUMENT;

@@ -2,10 +2,9 @@
 ** Peak of multiply-adds and bandwidth of memory, measured in short rounds of which
 ** the best counts: a round that was interrupted says nothing about the machine, only
 ** about what others leave of it (machine_products).
-** Every product loop has twelve independent chains of fused multiply-adds (four of
-** tiles), enough to hide their latency on all processors so far, and all in registers.
 */
 #include "machine.h"
+#include "peak_chains.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -15,11 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-enum { CHAINS = 12, TASKS_A_WORKER = 4 };
+enum { TASKS_A_WORKER = 4 };
 
 static double seconds_of(clockid_t clock) {
     struct timespec t;
@@ -32,93 +27,13 @@ double machine_thread_now(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
 typedef float Vec4 __attribute__((vector_size(16)));
 
-#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
-#define DECLARE(i) V a##i = SET(0.5f + 0.01f * i);
-#define STEP(i) a##i = FMA(a##i, m, c);
-#define ADD(i) s += a##i;
-#define BODY                                       \
-    V m = SET(0.999f), c = SET(1e-3f), s = SET(0); \
-    EACH(DECLARE)                                  \
-    for (int64_t n = 0; n < rounds; n++) {         \
-        EACH(STEP)                                 \
-    }                                              \
-    EACH(ADD)                                      \
-    return s[0];
-
 #define V Vec4
 #define SET(x) ((Vec4){ (x), (x), (x), (x) })
 #define FMA(a, b, c) ((a) * (b) + (c))
-static float chains_plain(int64_t rounds){ BODY }
+static float chains_plain(int64_t rounds) { BODY }
 #undef V
 #undef SET
 #undef FMA
-
-#if defined(__x86_64__)
-#define V __m256
-#define SET(x) _mm256_set1_ps(x)
-#define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-__attribute__((target("avx2,fma"))) static float chains_avx2(int64_t rounds){ BODY }
-#undef V
-#undef SET
-#undef FMA
-#define V __m512
-#define SET(x) _mm512_set1_ps(x)
-#define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
-__attribute__((target("avx512f"))) static float chains_avx512(int64_t rounds){ BODY }
-#undef V
-#undef SET
-#undef FMA
-
-#define DOT(i) a##i = _mm512_dpbf16_ps(a##i, m, c);
-__attribute__((target("avx512f,avx512bf16"))) static float chains_pairs(int64_t rounds) {
-    __m512 s = _mm512_setzero_ps();
-    __m512bh m = (__m512bh)_mm512_set1_epi32(0x3f7f3f7f),
-             c = (__m512bh)_mm512_set1_epi32(0x3a833a83);
-#define V __m512
-#define SET(x) _mm512_set1_ps(x)
-    EACH(DECLARE)
-    for (int64_t n = 0; n < rounds; n++) {
-        EACH(DOT)
-    }
-    EACH(ADD)
-#undef V
-#undef SET
-    return s[0];
-}
-
-/* Twelve products of tiles a round: four sums, three times. */
-__attribute__((target("amx-tile,amx-bf16"))) static float chains_tiles(int64_t rounds) {
-    static const struct {
-        uint8_t palette, start, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } shape = {
-        1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 }
-    };
-    static const uint16_t zeros[16][32];
-    float sum[16][16];
-    _tile_loadconfig(&shape);
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    _tile_loadd(4, zeros, 64);
-    _tile_loadd(5, zeros, 64);
-    _tile_loadd(6, zeros, 64);
-    _tile_loadd(7, zeros, 64);
-    for (int64_t n = 0; n < rounds; n++) {
-        for (int i = 0; i < 3; i++) {
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_dpbf16ps(1, 4, 7);
-            _tile_dpbf16ps(2, 5, 6);
-            _tile_dpbf16ps(3, 5, 7);
-        }
-    }
-    _tile_stored(0, sum, 64);
-    _tile_release();
-    return sum[0][0];
-}
-#endif
 
 typedef struct Peak {
     float (*run)(int64_t rounds);
@@ -126,40 +41,19 @@ typedef struct Peak {
     volatile float sink; /* keeps the work from being optimised away; its value is of no use */
 } Peak;
 
-/* Products that one step of a chain adds; of float32 in parts a sixth of what tiles add. */
+/* Products that one step of a chain adds. */
 static double choose_chains(Peak *p, Multiplier m) {
-#if defined(__x86_64__)
-    if (m == MULTIPLY_TILES || m == MULTIPLY_PARTS) {
-        p->run = chains_tiles;
-        p->rounds = 2000;
-        return 16 * 16 * 32 / (m == MULTIPLY_PARTS ? 6.0 : 1.0);
-    }
-    if (m == MULTIPLY_PAIRS) {
-        p->run = chains_pairs;
-        return 32;
-    }
-    if (__builtin_cpu_supports("avx512f")) {
-        p->run = chains_avx512;
-        return 16;
-    }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        p->run = chains_avx2;
-        return 8;
-    }
-#endif
-    (void)m;
-    p->run = chains_plain;
-    return 4;
+    PeakLoop loop = peak_loop(m);
+    p->run = loop.run ? loop.run : chains_plain;
+    if (loop.rounds) p->rounds = loop.rounds;
+    return loop.run ? loop.products : 4;
 }
 
 /* Small weights are multiplied as fast as bfloat16s or faster. */
 Multiplier machine_multiplier(const strata_model *m) {
-    const char *cpu = strata_string(m, m->cpu);
     bool narrow = m->small || !strcmp(strata_string(m, m->precision), "bf16");
     bool own = strcmp(strata_string(m, m->blas), "openblas") != 0; /* it has no tiles for float32 */
-    if (strstr(cpu, "+amx-bf16") && (narrow || own))
-        return narrow ? MULTIPLY_TILES : MULTIPLY_PARTS;
-    return narrow && strstr(cpu, "+avx512bf16") ? MULTIPLY_PAIRS : MULTIPLY_FLOATS;
+    return peak_multiplier(strata_string(m, m->cpu), narrow, own);
 }
 
 static void peak_task(void *arg, int64_t task, int32_t worker) {

@@ -4,18 +4,12 @@
 #ifndef STRATA_MACHINE_H
 #define STRATA_MACHINE_H
 
+#include "peak.h"
 #include "strata.h"
 
 double machine_now(void);        /* seconds, monotonic */
 double machine_thread_now(void); /* that this thread ran */
 
-/* What multiplies. */
-typedef enum Multiplier {
-    MULTIPLY_FLOATS, /* vectors of float32 */
-    MULTIPLY_PAIRS,  /* vectors of pairs of bfloat16s */
-    MULTIPLY_TILES,  /* tiles of bfloat16s */
-    MULTIPLY_PARTS   /* the same, six products for one of float32 (kernels: parts.h) */
-} Multiplier;
 Multiplier machine_multiplier(const strata_model *m);
 
 /* Multiply-adds as FLOP/s of all workers together; about 0.2 s. */

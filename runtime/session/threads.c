@@ -8,6 +8,7 @@
 ** sleepers, done and waiting) is written, then the other is read, both sequentially
 ** consistent, so one side always sees the other.
 */
+#include "processor.h"
 #include "strata.h"
 
 #include <errno.h>
@@ -64,13 +65,7 @@ static int64_t now_ns(void) {
 
 static void relax(void) {
     for (int i = 0; i < 16; i++)
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#else
-        atomic_signal_fence(memory_order_seq_cst);
-#endif
+        wait_a_little();
 }
 
 static bool claim(strata_pool *p, int64_t *task) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The rows of levels.def as numbers. */
+** The rows of levels.def, of all targets, as numbers. */
 #ifndef STRATA_LEVELS_H
 #define STRATA_LEVELS_H
 

@@ -43,7 +43,7 @@ void name_exports(LLVMModuleRef mod, const char *prefix) {
 }
 
 /* A jump: on any processor, as what finds out which one it is may be behind it. */
-static void add_export(LLVMModuleRef mod, LLVMValueRef to, const char *name) {
+static void add_export(LLVMModuleRef mod, LLVMValueRef to, const char *name, const char *cpu) {
     enum { MOST = 32 };
     LLVMContextRef ctx = LLVMGetModuleContext(mod);
     LLVMBuilderRef b = LLVMCreateBuilderInContext(ctx);
@@ -52,7 +52,7 @@ static void add_export(LLVMModuleRef mod, LLVMValueRef to, const char *name) {
     unsigned n = LLVMCountParams(fn);
     if (n > MOST) bug(NULL, "%s has too many parameters", name);
     take_name(mod, fn, name);
-    attribute_set(fn, "target-cpu", "x86-64");
+    attribute_set(fn, "target-cpu", cpu);
     LLVMGetParams(fn, argument);
     LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(ctx, fn, ""));
     LLVMValueRef call = LLVMBuildCall2(b, type, to, argument, n, "");
@@ -62,7 +62,7 @@ static void add_export(LLVMModuleRef mod, LLVMValueRef to, const char *name) {
     LLVMDisposeBuilder(b);
 }
 
-void add_exports(LLVMModuleRef mod, const char *prefix) {
+void add_exports(LLVMModuleRef mod, const char *prefix, const char *cpu) {
     char to[192], name[192];
     for (int i = 0; i < API_ROWS; i++) {
         if (api_rows[i].need == API_PROGRAM) continue;
@@ -70,7 +70,7 @@ void add_exports(LLVMModuleRef mod, const char *prefix) {
         snprintf(name, sizeof name, "%s_%s", prefix, api_rows[i].name);
         LLVMValueRef function = LLVMGetNamedFunction(mod, to);
         if (!function) bug(NULL, "the kernel library lacks %s", to);
-        add_export(mod, function, name);
+        add_export(mod, function, name, cpu);
     }
 }
 
@@ -106,7 +106,7 @@ static void store_functions(const TableCode *c, const char *prefix) {
 }
 
 /* int32_t strata_model_api(strata_api *): a status; a table of another size is refused. */
-void add_api_symbol(LLVMModuleRef mod, const char *prefix) {
+void add_api_symbol(LLVMModuleRef mod, const char *prefix, const char *cpu) {
     LLVMContextRef ctx = LLVMGetModuleContext(mod);
     TableCode c = { mod, LLVMCreateBuilderInContext(ctx), NULL, LLVMInt8TypeInContext(ctx) };
     LLVMTypeRef i32 = LLVMInt32TypeInContext(ctx), i64 = LLVMInt64TypeInContext(ctx),
@@ -114,7 +114,7 @@ void add_api_symbol(LLVMModuleRef mod, const char *prefix) {
     LLVMValueRef fn = LLVMAddFunction(mod, "strata_model_api",
                                       LLVMFunctionType(i32, &pointer, 1, 0));
     LLVMBasicBlockRef block[4];
-    attribute_set(fn, "target-cpu", "x86-64");
+    attribute_set(fn, "target-cpu", cpu);
     for (int i = 0; i < 4; i++)
         block[i] = LLVMAppendBasicBlockInContext(ctx, fn, "");
     c.table = LLVMGetParam(fn, 0);

@@ -10,12 +10,13 @@
 bool is_export(const char *name);
 /* model_NAME becomes PREFIX_NAME; whatever is called that already takes another name. */
 void name_exports(LLVMModuleRef mod, const char *prefix);
-/* Of a model whose library is linked: functions PREFIX_NAME that go on in the library's. */
-void add_exports(LLVMModuleRef mod, const char *prefix);
+/* Of a model whose library is linked: functions PREFIX_NAME that go on in the library's; they are
+** for LLVM's processor 'cpu'. */
+void add_exports(LLVMModuleRef mod, const char *prefix, const char *cpu);
 
 /* Of a shared library: strata_model_api, which fills a strata_api with the functions PREFIX_NAME,
 ** for programs that load a library without knowing the model's name. */
-void add_api_symbol(LLVMModuleRef mod, const char *prefix);
+void add_api_symbol(LLVMModuleRef mod, const char *prefix, const char *cpu);
 
 /* Names that objects of one model share begin so, and no name in C does. */
 #define SHARED "strata."

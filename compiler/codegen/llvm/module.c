@@ -24,6 +24,28 @@
 
 static bool is_linked(ModulePart part) { return part == PART_OWN || part == PART_KERNEL; }
 
+/* What clang makes of plain.h's mark is a table of functions; here it becomes an attribute, which
+** lives as long as the function. */
+static const char plain_mark[] = "strata.plain";
+
+static void mark_plain(LLVMModuleRef mod) {
+    V table = LLVMGetNamedGlobal(mod, "llvm.global.annotations");
+    V rows = table ? LLVMGetInitializer(table) : NULL;
+    for (int i = 0, n = rows ? LLVMGetNumOperands(rows) : 0; i < n; i++) {
+        V row = LLVMGetOperand(rows, (unsigned)i);
+        size_t size;
+        const char *text = LLVMGetAsString(LLVMGetInitializer(LLVMGetOperand(row, 1)), &size);
+        if (size >= sizeof plain_mark && !strcmp(text, plain_mark))
+            attribute_set(LLVMGetOperand(row, 0), plain_mark, "");
+    }
+    if (table) LLVMDeleteGlobal(table);
+}
+
+static bool is_plain(V fn) {
+    return LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, plain_mark,
+                                         sizeof plain_mark - 1);
+}
+
 static LLVMModuleRef read_library(LLVMContextRef ctx, ModulePart part, int library) {
     size_t size;
     const char *data = is_linked(part) ? blob_called(library, &size) : blob_kernels(library, &size);
@@ -32,16 +54,8 @@ static LLVMModuleRef read_library(LLVMContextRef ctx, ModulePart part, int libra
     if (LLVMParseBitcodeInContext2(ctx, buffer, &mod))
         bug(NULL, "the kernel library does not fit this LLVM");
     LLVMDisposeMemoryBuffer(buffer);
+    mark_plain(mod);
     return mod;
-}
-
-/* Functions marked "no AVX" find out what the processor is: they stay plain. */
-static bool is_plain(V fn) {
-    LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
-                                                       "target-features", 15);
-    unsigned n = 0;
-    const char *s = a ? LLVMGetStringAttributeValue(a, &n) : "";
-    return n && memmem(s, n, "-avx,", 5);
 }
 
 static void retarget(V fn, const Level *l) {
@@ -51,7 +65,7 @@ static void retarget(V fn, const Level *l) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         LLVMRemoveStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, keys[i],
                                          (unsigned)strlen(keys[i]));
-    attribute_set(fn, "target-cpu", plain ? "x86-64" : l->cpu);
+    attribute_set(fn, "target-cpu", plain ? l->target->plain : l->cpu);
     if (*l->features && !plain) attribute_set(fn, "target-features", l->features);
     attribute_set(fn, "prefer-vector-width", l->lanes == 16 ? "512" : "256");
     attribute_add(fn, "nounwind");
@@ -159,6 +173,7 @@ static void set_section(V value) {
 }
 
 static void settle_symbols(const Module *m) {
+    const char *plain = m->level->target->plain;
     LLVMModuleRef mod = m->e.mod;
     V used[] = { LLVMGetNamedGlobal(mod, "llvm.used"),
                  LLVMGetNamedGlobal(mod, "llvm.compiler.used") };
@@ -173,13 +188,13 @@ static void settle_symbols(const Module *m) {
     bool shared = m->o->emit == EMIT_SHARED && whole;
     if (m->part == PART_WHOLE) {
         hide_all(m);
-        if (shared) add_api_symbol(m->e.mod, m->o->prefix);
+        if (shared) add_api_symbol(m->e.mod, m->o->prefix, plain);
         return;
     }
     each_global(mod, m->part == PART_LIBRARY ? share_library : share_own);
     if (m->part == PART_LIBRARY) each_global(mod, set_section);
-    if (m->part == PART_OWN && !m->o->main) add_exports(m->e.mod, m->o->prefix);
-    if (shared) add_api_symbol(m->e.mod, m->o->prefix);
+    if (m->part == PART_OWN && !m->o->main) add_exports(m->e.mod, m->o->prefix, plain);
+    if (shared) add_api_symbol(m->e.mod, m->o->prefix, plain);
 }
 
 /* == From the one to the other ============================================= */

@@ -5,17 +5,12 @@
 ** second-level cache holds.  Counted are bytes per token, over all token phases of the program
 ** that the build is for: nothing is timed, the same spec is the same code.
 **
-** At most LARGEST: all threads are to have tasks of a few thousand tokens.  With vectors of 16
-** floats LARGEST_WIDE: products take half the time or, in tiles, a tenth, and wait for weights as
-** long (measured at D 512 and 768: float32 +6 %, bfloat16 in tiles +4 to +6 % tokens per second).
+** The target says how many tokens are the most: all threads are to have tasks of a few thousand
+** tokens.
 */
 #include "tables.h"
 
-enum { SMALLEST = 64, LARGEST = 256, WIDE = 16, LARGEST_WIDE = 512 };
-
-/* Weights come from further away than what another chunk has pushed out: so dear that no smaller
-** chunk is taken where 64 to 512 tokens were measured alike (D 128 and 256, hidden 1024). */
-static const double weight_price = 4;
+enum { WIDE = 16 }; /* lanes */
 
 /* Of a phase: bytes of its weights, and per token the bytes of what passes between its steps:
 ** those moved, and those that live at one time. */
@@ -60,9 +55,10 @@ static void add_steps(const Tables *t, const Plan *p, Traffic *x, const double *
     }
 }
 
-static double bytes_a_token(Traffic x, int tokens, double cache) {
-    double beyond = x.live * tokens > cache ? 1 - cache / (x.live * tokens) : 0;
-    return weight_price * x.weights / tokens + beyond * x.passing;
+static double bytes_a_token(const Tables *t, Traffic x, int tokens) {
+    double live = x.live * tokens, cache = (double)t->cache_bytes;
+    double beyond = live > cache ? 1 - cache / live : 0;
+    return t->rates->weight_price * x.weights / tokens + beyond * x.passing;
 }
 
 int chunk_of(const Tables *t, const Plan *p) {
@@ -71,10 +67,11 @@ int chunk_of(const Tables *t, const Plan *p) {
     int best = 0;
     add_values(p, x, more);
     add_steps(t, p, x, more);
-    for (int tokens = t->lanes < WIDE ? LARGEST : LARGEST_WIDE; tokens >= SMALLEST; tokens /= 2) {
+    int most = t->lanes < WIDE ? t->rates->largest_chunk : t->rates->wide_chunk;
+    for (int tokens = most; tokens >= t->rates->smallest_chunk; tokens /= 2) {
         double bytes = 0;
         for (int i = 0; i < p->nphase; i++)
-            if (!p->phase[i].global) bytes += bytes_a_token(x[i], tokens, (double)t->cache_bytes);
+            if (!p->phase[i].global) bytes += bytes_a_token(t, x[i], tokens);
         if (best && bytes >= least) continue;
         best = tokens;
         least = bytes;

@@ -9,30 +9,26 @@
 
 #include <math.h>
 
-/* Measured with AVX2: steps of a tile that take as long as its beginning and end, and multiply-adds
-** that take as long as a packed number. */
-static const double tile_steps = 8, packing = 16;
-
 static double elements(const Node *n) { return (double)shape_count(&n->shape); }
 
 static double whole(double columns, double panel) { return ceil(columns / panel) * panel; }
 
 /* x w^T or dy w of 'columns' sums of so many steps. */
-static double tiles(double columns, double steps, double panel) {
-    return whole(columns, panel) * (steps + tile_steps) - columns * steps;
+static double tiles(const Tables *t, double columns, double steps, double panel) {
+    return whole(columns, panel) * (steps + t->rates->tile_steps) - columns * steps;
 }
 
 /* dw[rows, columns] */
-static double gradient(double rows, double columns, double panel) {
+static double gradient(const Tables *t, double rows, double columns, double panel) {
     double blocks = whole(columns, BLOCK) / BLOCK;
-    return rows * (whole(columns, panel) - columns) + packing * (columns + rows * blocks);
+    return rows * (whole(columns, panel) - columns) + t->rates->packing * (columns + rows * blocks);
 }
 
 double cost_product_functions(const Tables *t, const Node *n) {
     double panel = 2 * t->lanes;
     switch (op_info[n->op].class) {
-    case CONTRACT: return tiles(elements(n), elements(n->in[0]), panel);
-    case OUTER: return gradient((double)n->shape.dim[0], (double)n->shape.dim[1], panel);
+    case CONTRACT: return tiles(t, elements(n), elements(n->in[0]), panel);
+    case OUTER: return gradient(t, (double)n->shape.dim[0], (double)n->shape.dim[1], panel);
     default: return 0;
     }
 }

@@ -8,6 +8,7 @@
 #include "name_table.h"
 #include "plan.h"
 #include "program.h"
+#include "target_rates.h"
 #include "rows.h"
 #include "small_matrices.h"
 #include "sizes.h"
@@ -77,6 +78,7 @@ typedef struct Tables {
     bool pairs;          /* products take pairs of bfloat16 */
     bool parts;          /* those of float32 take parts of numbers, in tiles */
     int64_t cache_bytes; /* second-level cache of a core */
+    const TargetRates *rates;
     bool inference;
     Products products;
     const ProductRatios *ratios;

@@ -1,46 +1,25 @@
 /* SPDX-License-Identifier: MIT
-** The processor code is generated for: one of the x86-64 levels, found by features,
-** never by a processor's name, which can be wrong where the features are right.
+** What all targets share: which of them and which level is meant, and LLVM's target machine.
 */
 #include "target.h"
 #include "fatal.h"
-#include "levels.h"
+#include "text.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <strings.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Support.h>
-#include <llvm-c/Target.h>
 
-static const Level levels[] = {
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) \
-    { name,                                                         \
-      cpu,                                                          \
-      more,                                                         \
-      LEVEL_##library,                                              \
-      lanes,                                                        \
-      (NEEDS_##library & FEATURE_FMA) != 0,                         \
-      NEEDS_##library,                                              \
-      (NEEDS_##library & FEATURE_BF16) != 0,                        \
-      (NEEDS_##library & FEATURE_BF16) != 0,                        \
-      (NEEDS_##library & FEATURE_AMX) != 0,                         \
-      (NEEDS_##library & (FEATURE_BF16 | FEATURE_AVXVNNI)) != 0     \
-          && !(NEEDS_##library & FEATURE_AMX),                      \
-      cache },
+#define TARGET(name, triple, clang) extern const Target target_##name;
+#include "levels.def"
+
+static const Target *const targets[] = {
+#define TARGET(name, triple, clang) &target_##name,
 #include "levels.def"
 };
-
-/* Names of processors a user may give, by level, and by level for bfloat16 and small weights. */
-static const struct {
-    const char *name;
-    int level, special;
-} known[] = {
-#define PROCESSOR(name, level, special) { name, LEVEL_##level, LEVEL_##special },
-#include "levels.def"
-};
+enum { TARGETS = sizeof targets / sizeof *targets };
 
 static bool has(const char *features, const char *name) {
     size_t n = strlen(name);
@@ -49,17 +28,7 @@ static bool has(const char *features, const char *name) {
     return false;
 }
 
-/* The system, too, must let processes have tiles: ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA. */
-static bool tiles_allowed(void) {
-#if defined(__linux__) && defined(__x86_64__)
-    return !syscall(SYS_arch_prctl, 0x1023, 18);
-#else
-    return false;
-#endif
-}
-
-/* All of a list of names, as LLVM tells what the host has. */
-static bool has_all(const char *features, const char *names) {
+bool target_has(const char *features, const char *names) {
     char name[32];
     for (const char *p = names; *p; p += *p == ',') {
         size_t n = strcspn(p, ",");
@@ -70,77 +39,126 @@ static bool has_all(const char *features, const char *names) {
     return true;
 }
 
-static uint64_t host_features(void) {
-    char *f = checked(LLVMGetHostCPUFeatures());
-    uint64_t found = 0;
-#define FEATURE(name, text, llvm, test) \
-    if (has_all(f, llvm)) found |= FEATURE_##name;
-#include "levels.def"
-    LLVMDisposeMessage(f);
-    if (found & FEATURE_AMX && !tiles_allowed()) found &= ~(uint64_t)FEATURE_AMX;
-    return found;
+/* == Which target ========================================================= */
+
+static const Target *host_target(void) {
+    for (int i = 0; i < TARGETS; i++)
+        if (targets[i]->host) return targets[i];
+    bug(NULL, "no target is of this processor");
 }
 
+/* "TRIPLE or another NAME triple", of each target. */
+static void unknown_triple(const char *triple, Error *e) {
+    char known[256] = "";
+    size_t n = 0, size = sizeof known;
+    for (int i = 0; i < TARGETS && n < size; i++)
+        n += (size_t)snprintf(known + n, size - n, "%s%s or another %s triple", i ? ", " : "",
+                              targets[i]->triple, targets[i]->name);
+    error_set(e, STATUS_USER, "--target: expected %s, found %.80s", known, triple);
+}
+
+const Target *target_of(const char *triple, Error *e) {
+    if (!triple) return host_target();
+    for (int i = 0; i < TARGETS; i++) {
+        size_t n = strlen(targets[i]->name);
+        if (!strncmp(triple, targets[i]->name, n) && triple[n] == '-') return targets[i];
+    }
+    unknown_triple(triple, e);
+    return NULL;
+}
+
+bool codegen_is_host(const char *triple) {
+    const Target *t = target_of(triple, NULL);
+    return !t || t == host_target();
+}
+
+/* == Which level ========================================================== */
+
 /* The best one that the host has everything for. */
-static const Level *host_level(bool special) {
-    uint64_t found = host_features();
-    for (int i = LEVELS - 1; i >= 0; i--)
-        if ((special || !levels[i].special) && !(levels[i].bits & ~found)) return &levels[i];
+static const Level *host_level(const Target *t, bool special) {
+    if (!t->host) return &t->level[0];
+    char *features = checked(LLVMGetHostCPUFeatures());
+    uint64_t found = t->host(features);
+    LLVMDisposeMessage(features);
+    for (int i = t->levels - 1; i >= 0; i--)
+        if ((special || !t->level[i].special) && !(t->level[i].bits & ~found)) return &t->level[i];
     return NULL;
 }
 
 /* A level by its own name; where nothing gains by a special one, the one below. */
-static const Level *named_level(const char *cpu, bool special) {
-    for (int i = 0; i < LEVELS; i++) {
-        if (strcmp(levels[i].name, cpu)) continue;
-        while (!special && levels[i].special)
+static const Level *named_level(const Target *t, const char *cpu, bool special) {
+    for (int i = 0; i < t->levels; i++) {
+        if (strcmp(t->level[i].name, cpu)) continue;
+        while (!special && t->level[i].special)
             i--;
-        return &levels[i];
+        return &t->level[i];
     }
     return NULL;
 }
 
 /* "native, LEVEL, .. or a processor's name", special levels left out. */
-static void unknown_cpu(const char *cpu, Error *e) {
-    char known_levels[256] = "native";
-    size_t n = strlen(known_levels), size = sizeof known_levels;
-    for (int i = 0; i < LEVELS; i++)
-        if (!levels[i].special && n < size)
-            n += (size_t)snprintf(known_levels + n, size - n, ", %s", levels[i].name);
-    error_set(e, STATUS_USER,
-              "--cpu: expected %s or a processor's name such as haswell, found %.80s", known_levels,
-              cpu);
+static void unknown_cpu(const Target *t, const char *cpu, Error *e) {
+    char known[256] = "native";
+    size_t n = strlen(known), size = sizeof known;
+    for (int i = 0; i < t->levels; i++)
+        if (!t->level[i].special && n < size)
+            n += (size_t)snprintf(known + n, size - n, ", %s", t->level[i].name);
+    error_set(e, STATUS_USER, "--cpu: expected %s or a processor's name such as %s, found %.80s",
+              known, t->example, cpu);
 }
 
-const Level *target_level(const char *cpu, bool special, Error *e) {
-    if (!strcmp(cpu, "native")) {
-        const Level *l = host_level(special);
+const Level *target_level(const Target *t, const char *cpu, bool special, Error *e) {
+    if (!cpu || !strcmp(cpu, "native")) {
+        const Level *l = host_level(t, special);
         if (!l)
-            error_set(
-                e, STATUS_USER,
-                "--cpu native: expected a processor with at least SSE4.2, found an older one");
+            error_set(e, STATUS_USER,
+                      "--cpu native: expected a processor with at least %s, found an older one",
+                      t->least);
         return l;
     }
-    const Level *named = named_level(cpu, special);
+    const Level *named = named_level(t, cpu, special);
     if (named) return named;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].name, cpu))
-            return &levels[special ? known[i].special : known[i].level];
-    unknown_cpu(cpu, e);
+    for (int i = 0; i < t->processors; i++)
+        if (!strcmp(t->processor[i].name, cpu))
+            return target_of_library(special ? t->processor[i].special : t->processor[i].level);
+    unknown_cpu(t, cpu, e);
     return NULL;
 }
 
 const Level *target_of_library(int library) {
-    int i = 0;
-    while (levels[i].library != library)
-        i++;
-    return &levels[i];
+    for (int i = 0; i < TARGETS; i++)
+        for (int k = 0; k < targets[i]->levels; k++)
+            if (targets[i]->level[k].library == library) return &targets[i]->level[k];
+    bug(NULL, "no level has library %d", library);
 }
 
+/* == The host ============================================================= */
+
 const char *codegen_native(void) {
-    const Level *l = target_level("native", false, NULL);
+    const Level *l = target_level(host_target(), NULL, false, NULL);
     return l ? l->name : NULL;
 }
+
+const char *codegen_least(void) { return host_target()->least; }
+
+int codegen_blas_bits(const char *core) {
+    const Target *t = host_target();
+    for (int i = 0; i < t->blas_cores; i++)
+        if (!strcasecmp(core, t->blas_core[i].name)) return t->blas_core[i].bits;
+    return 0;
+}
+
+const char *codegen_blas_better(const char *core) {
+    const Target *t = host_target();
+    const Level *native = target_level(t, NULL, false, NULL);
+    int bits = codegen_blas_bits(core), wide = native ? 32 * native->lanes : 0;
+    if (!bits || bits >= wide) return NULL;
+    for (int i = 0; i < t->blas_cores; i++)
+        if (t->blas_core[i].best && t->blas_core[i].bits == wide) return t->blas_core[i].name;
+    return NULL;
+}
+
+/* == LLVM ================================================================= */
 
 void codegen_llvm(char *out, size_t size) {
     unsigned major, minor, patch;
@@ -155,29 +173,24 @@ const char *codegen_llvm_file(void) {
     return found && *at.dli_fname == '/' ? at.dli_fname : NULL;
 }
 
-/* Loop strength reduction is quadratic in the rows a kernel reads and gains
-** nothing there: x86 adds base and index for free.  The newer way to follow variables for
-** debuggers takes a tenth of the time, and row kernels have none. */
-void target_options(void) {
-    static const char *const options[] = { "strata", "-disable-lsr",
-                                           "-experimental-debug-variable-locations=false" };
-    LLVMParseCommandLineOptions(3, options, NULL);
+/* The newer way to follow variables for debuggers takes a tenth of the time, and row kernels have
+** none. */
+void target_options(const Target *t) {
+    enum { MOST = 16 };
+    const char *line[MOST] = { "strata", "-experimental-debug-variable-locations=false" };
+    int n = 2;
+    for (int i = 0; t->options[i] && n < MOST; i++)
+        line[n++] = t->options[i];
+    LLVMParseCommandLineOptions(n, line, NULL);
 }
 
 LLVMTargetMachineRef target_open(const Level *l, const CodegenOptions *o, Error *e) {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
-    const char *triple = o->triple ? o->triple : "x86_64-unknown-linux-gnu";
+    const char *triple = o->triple ? o->triple : l->target->triple;
     LLVMTargetRef target;
     char *why = NULL;
-    if (strncmp(triple, "x86_64-", 7) || LLVMGetTargetFromTriple(triple, &target, &why)) {
-        error_set(e, STATUS_USER,
-                  "--target: expected x86_64-unknown-linux-gnu or another x86_64 triple, "
-                  "found %.80s",
-                  triple);
+    l->target->initialise();
+    if (LLVMGetTargetFromTriple(triple, &target, &why)) {
+        unknown_triple(triple, e);
         LLVMDisposeMessage(why);
         return NULL;
     }

@@ -5,12 +5,11 @@
 #include "cpu.h"
 #include "frame.h"
 #include "levels.h"
+#include "plain.h"
 
 typedef struct Leaf {
     uint32_t a, b, c, d;
 } Leaf;
-
-#define PLAIN __attribute__((target("no-avx"), noinline))
 
 PLAIN static Leaf cpuid(uint32_t leaf, uint32_t sub) {
     Leaf r;
@@ -42,6 +41,7 @@ PLAIN const char *k_cpu_missing(void) {
     int ymm = (saved & 6) == 6, zmm = (saved & 0xe6) == 0xe6;
 #define FEATURE(name, text, llvm, test) \
     if (want & FEATURE_##name && !(test)) return text;
+#define TARGET_ROWS "x86_64/rows.def"
 #include "levels.def"
     return 0;
 }

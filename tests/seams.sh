@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What has a place of its own stands there only:  sh tests/seams.sh
+# Words of processors: in runtime/target and compiler/codegen/target, a folder and a file of each.
+set -eu
+cd "$(dirname "$0")/.."
+fail() { echo "seams.sh: $*"; exit 1; }
+sources=$(find compiler runtime specs -type f \
+    \( -name '*.[ch]' -o -name '*.def' -o -name '*.lua' -o -name CMakeLists.txt \))
+targets=$(ls compiler/codegen/target | grep -vE '^target' | sed 's/\.c$//')
+for target in $targets; do
+    [ -d "runtime/target/$target" ] ||
+        fail "expected runtime/target/$target beside compiler/codegen/target/$target.c, found none"
+done
+
+# allowed FILE: whether it is a target's own
+allowed() {
+    case $1 in
+    runtime/target/*/*) ;;
+    compiler/codegen/target/target*) return 1 ;;
+    compiler/codegen/target/*) ;;
+    *) return 1 ;;
+    esac
+}
+# "\x86" is a byte
+words="(^|[^a-z0-9\\\\])(avx[0-9a-z]*|sse[0-9]*|amx[0-9a-z]*|mxcsr|cpuid|aarch64|neon)($|[^a-z0-9])"
+words="$words|(^|[^\\])x86|__builtin_ia32|_mm[0-9]*_|immintrin"
+found=0
+for file in $sources; do
+    allowed "$file" || {
+        lines=$(grep -niE "$words" "$file") || continue
+        printf '%s\n' "$lines" | sed "s|^|$file:|"
+        found=1
+    }
+done
+[ $found = 0 ] || fail "expected words of processors in files of targets only, found those above"
