@@ -27,13 +27,13 @@ int64_t k_attention_scratch(int64_t d) {
 }
 
 int64_t k_attention_tasks(const Attention *a) {
-    if (a->keys && a->time <= FEW) return k_attention_few_tasks(a);
+    if (a->keys && a->time <= ATTENTION_FEW) return k_attention_few_tasks(a);
     int64_t size = task_queries(a);
     return a->sequences * a->heads * ((a->time + size - 1) / size);
 }
 
 void k_attention(const Attention *a, int64_t task, float *scratch) {
-    int few = a->keys && a->time <= FEW;
+    int few = a->keys && a->time <= ATTENTION_FEW;
     if (a->shaped && few) k_attention_few_shaped(a, task, scratch);
     else if (a->shaped) k_attention_shaped(a, task, scratch);
     else if (few) k_attention_few(a, task, scratch);

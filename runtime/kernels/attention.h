@@ -78,7 +78,8 @@ void k_attention_join(const Attention *a);
 int64_t k_attention_aside_floats(int64_t d);
 /* Copies k, v rows of 'time' new positions into the caches (cached form) of sequence b: before the
 ** tasks above, or, where this says 0, after them: the tasks then still need what new rows replace
-** in a ring.  A ring has room for window - 1 + ATTENTION_FEW rows, at least. */
+** in a ring.  A ring has room for window - 1 + ATTENTION_FEW rows, at least.  So many queries at
+** most attend one by one (decoding): STRATA_BACK, as frame.h asserts. */
 enum { ATTENTION_FEW = 4 };
 int k_attention_appends_first(const Attention *a);
 void k_attention_append(const Attention *a, int64_t b);

@@ -42,7 +42,7 @@ static void append_rows(const Attention *a, int64_t b, int64_t d, const float *f
 }
 
 /* Rows of a call that has few do not replace what its queries see. */
-int k_attention_appends_first(const Attention *a) { return !a->ring || a->time <= FEW; }
+int k_attention_appends_first(const Attention *a) { return !a->ring || a->time <= ATTENTION_FEW; }
 
 /* The last rows of positions from 'past' on, each into its row of the ring. */
 static void ring_rows(const Attention *a, int64_t b, int64_t d, const float *from, int64_t ld,

@@ -32,8 +32,7 @@ enum {
     KEYS = STRATA_TILES ? 64 : 96,
     BLOCK = 128,                        /* queries of a backward block */
     QUERIES = STRATA_TILES ? 512 : 256, /* queries of a forward task, at most */
-    OWN_FLOATS = 1 << 17, /* of a backward task's keys, values and their gradients, copied */
-    FEW = ATTENTION_FEW   /* queries, at most, that attend one by one (decoding) */
+    OWN_FLOATS = 1 << 17 /* of a backward task's keys, values and their gradients, copied */
 };
 
 /* Whether this problem's products are of pairs; a constant no in most libraries. */
@@ -278,7 +277,7 @@ INLINE void pair_panel(int64_t n, float *panel) {
     close_pairs(panel, n);
 }
 
-/* attention_few.c: 'time' <= FEW with caches */
+/* attention_few.c: 'time' <= ATTENTION_FEW with caches */
 int64_t k_attention_few_tasks(const Attention *a);
 void k_attention_few(const Attention *a, int64_t task, float *scratch);
 int64_t k_attention_few_floats(int64_t d);

@@ -35,6 +35,7 @@ typedef struct State {
     int64_t reserved[2]; /* zero */
 } State;
 
+_Static_assert((int)ATTENTION_FEW == (int)STRATA_BACK, "what extend appends attends one by one");
 _Static_assert(sizeof(State) == STATE_HEAD, "caches lie where the descriptor says");
 
 static const uint64_t READY = 0x5354524154413031u, REFUSED = 0x5354524154413030u;

@@ -73,9 +73,9 @@ static inline MuonRoom muon_room(int64_t rows, int64_t columns, int64_t panel, P
 
 /* == States of sequences ================================================== */
 
-/* A ring has room for the rows of a window and of a call of FEW_QUERIES tokens, which are in it
-** before its queries look (kernels: FEW), in multiples of RING_STEP. */
-enum { FEW_QUERIES = 4, RING_STEP = 4 };
+/* A ring has room for the rows of a window and of a call of STRATA_BACK tokens, which are in it
+** before its queries look, in multiples of RING_STEP. */
+enum { RING_STEP = 4 };
 
 /* Bytes of a state before its caches. */
 enum { STATE_HEAD = 64 };

@@ -329,7 +329,7 @@ static const char *kept_too_little(State *s, const Cache *c, int64_t length) {
     int64_t rows = length_of(s, c);
     if (rows == 0) return 0;
     if (rows < s->length) return "a route took some of the tokens only";
-    if (c->ring && rows > c->ring && rows - length > FEW_QUERIES)
+    if (c->ring && rows > c->ring && rows - length > STRATA_BACK)
         return "a window keeps the newest tokens only";
     if (length % c->pool) return "averages are kept, not the tokens that they are of";
     return 0;

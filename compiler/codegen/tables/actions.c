@@ -60,7 +60,7 @@ static const Anchor *anchor_of(const Node *n) {
 
 /* Rows of a ring that holds a window; 0: all positions are not more. */
 static int64_t ring_of(const Tables *t, const AttentionAction *a) {
-    int64_t rows = round_up(a->window - 1 + FEW_QUERIES, RING_STEP);
+    int64_t rows = round_up(a->window - 1 + STRATA_BACK, RING_STEP);
     return a->window && rows < t->info->context ? rows : 0;
 }
 
