@@ -138,6 +138,8 @@ const char *codegen_least(void);
 /* Whether code for a triple, or for none (NULL), is of this machine's kind of processor; true of
 ** one that no target has. */
 bool codegen_is_host(const char *triple);
+/* Whether a target has processors of this triple. */
+bool codegen_has_target(const char *triple);
 /* How wide the vectors of OpenBLAS' kernels for this processor are, in bits; 0: it is not known. */
 int codegen_blas_bits(const char *core);
 /* The processor to name in OPENBLAS_CORETYPE where kernels for 'core' leave half or more of this

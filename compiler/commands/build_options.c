@@ -13,7 +13,8 @@ Keep keep_called(const char *name) {
 
 /* A triple of another system or processor; one that no target has is refused later. */
 bool build_is_foreign(const CodegenOptions *o) {
-    return o->triple && (!strstr(o->triple, "linux") || !codegen_is_host(o->triple));
+    return o->triple && codegen_has_target(o->triple)
+        && (!strstr(o->triple, "linux") || !codegen_is_host(o->triple));
 }
 
 /* Programs and shared libraries are linked here, for Linux. */

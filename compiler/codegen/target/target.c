@@ -67,6 +67,8 @@ const Target *target_of(const char *triple, Error *e) {
     return NULL;
 }
 
+bool codegen_has_target(const char *triple) { return target_of(triple, NULL); }
+
 bool codegen_is_host(const char *triple) {
     const Target *t = target_of(triple, NULL);
     return !t || t == host_target();
