@@ -36,7 +36,7 @@ static int command_completion(const Options *o, Error *e) {
             e, STATUS_USAGE, "strata completion: expected bash, zsh or fish, found %s%s%s",
             o->words ? "'" : "nothing", o->words ? o->word[o->words - 1] : "", o->words ? "'" : "");
     Text t = { 0 };
-    int status = options_completion(&t, o->table, &program_options, "strata", o->word[0], e);
+    int status = options_completion(&t, o->table, "strata", o->word[0], e);
     if (!status) return console_text(&t, e);
     text_free(&t);
     return status;
@@ -159,6 +159,9 @@ static int run_parsed(const Options *o, Error *e) {
 
 static int run(int argc, char **argv, Error *e) {
     Options o;
+    Text t = { 0 };
+    if (options_complete(&t, &strata_options, &program_options, argc, argv))
+        return console_text(&t, e);
     int status = options_parse(&o, &strata_options, argc > 0 ? argc - 1 : 0, argv + (argc > 0), e);
     if (!status) status = run_parsed(&o, e);
     options_free(&o);

@@ -1,71 +1,31 @@
 /* SPDX-License-Identifier: MIT
-** Completion scripts from a table: what is completed where, and its text for shells.  Each
-** shell has a file of its own.
+** What a shell offers at the cursor, from a table: a first line that names its kind, "words",
+** "files", "folders", "specs" or "none", and, of words, a line for each, behind which a tab and a
+** text may stand.  Shells ask with "PROGRAM __complete WORD ..", whose last word is the one being
+** typed (completion_scripts.c); they leave out what does not begin so.
 */
-#include "completion.h"
+#include "options.h"
 
 #include <string.h>
 
-/* == Text for shells ====================================================== */
+typedef enum Wanted {
+    WANTS_NOTHING,
+    WANTS_LIST, /* one of those that the argument lists */
+    WANTS_FILE,
+    WANTS_FOLDER,
+    WANTS_SPEC /* a .lua file, or a folder on the way to it */
+} Wanted;
 
-static bool is_plain(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-        || strchr("-_./=+", c) || c & 0x80;
-}
+/* Where the cursor is. */
+typedef struct Cursor {
+    const OptionTable *table, *inner;
+    int command; /* -1: none yet */
+    int outer;   /* in an inner command line, the command of the table that took it; else -1 */
+    int words;   /* of the command, in front of the cursor */
+    int pending; /* an option whose value is expected; -1: none */
+} Cursor;
 
-void completion_function(Text *t, const char *program) {
-    text_add(t, "_strata_");
-    for (const char *s = program; *s; s++)
-        text_add(t, "%c", is_plain(*s) && !strchr("-./=+", *s) && !(*s & 0x80) ? *s : '_');
-}
-
-void completion_within_quotes(Text *t, const char *s, size_t length) {
-    for (; length--; s++) {
-        if (*s == '\'') text_add(t, "'\\''");
-        else text_bytes(t, s, 1);
-    }
-}
-
-void completion_quoted(Text *t, const char *s) {
-    text_add(t, "'");
-    completion_within_quotes(t, s, strlen(s));
-    text_add(t, "'");
-}
-
-void completion_word(Text *t, const char *s, size_t length) {
-    for (; length--; s++) {
-        if (!is_plain(*s)) text_add(t, "\\");
-        text_bytes(t, s, 1);
-    }
-}
-
-void completion_words(Text *t, const char *list) {
-    for (;; list++) {
-        size_t n = strcspn(list, "| ");
-        completion_word(t, list, n);
-        list += n;
-        if (*list != '|') return;
-        text_add(t, " ");
-    }
-}
-
-void completion_quoted_words(Text *t, const char *list) {
-    Text all = { 0 };
-    completion_words(&all, list);
-    if (all.failed) t->failed = true;
-    completion_within_quotes(t, all.at ? all.at : "", all.length);
-    text_free(&all);
-}
-
-static void quoted_word(Text *t, const char *word) {
-    Text one = { 0 };
-    completion_word(&one, word, strlen(word));
-    if (one.failed) t->failed = true;
-    completion_within_quotes(t, one.at ? one.at : "", one.length);
-    text_free(&one);
-}
-
-/* == What is completed ==================================================== */
+/* == What is expected ===================================================== */
 
 /* Of an argument as --help has it: "SPEC", "[DIR]", "DIR|FILE", "list|strip". */
 static Wanted wanted_of(const char *argument) {
@@ -78,15 +38,11 @@ static Wanted wanted_of(const char *argument) {
     return strncmp(word, "DIR", 3) == 0 ? WANTS_FOLDER : WANTS_NOTHING;
 }
 
-Wanted completion_value(const OptionRow *r) {
+static Wanted wanted_value(const OptionRow *r) {
     bool file = r->kind == OPTION_IS_FILE || r->kind == OPTION_IS_FILES;
-    if (r->kind == OPTION_IS_CHOICE) return option_is_joined(r) ? WANTS_NOTHING : WANTS_LIST;
+    if (r->kind == OPTION_IS_CHOICE) return WANTS_LIST;
     if (!file && r->kind != OPTION_IS_WORD) return WANTS_NOTHING;
     return wanted_of(r->argument);
-}
-
-bool completion_takes_value(const OptionRow *r) {
-    return r->kind != OPTION_IS_FLAG && !option_is_joined(r);
 }
 
 /* A TEXT among a command's words is a file's name. */
@@ -94,9 +50,7 @@ static Wanted wanted_word(const char *argument) {
     return strncmp(argument, "TEXT", 4) == 0 ? WANTS_FILE : wanted_of(argument);
 }
 
-Wanted completion_first(const CommandRow *c) { return wanted_word(c->arguments); }
-
-Wanted completion_rest(const CommandRow *c) {
+static Wanted wanted_rest(const CommandRow *c) {
     const char *last = c->arguments;
     if (c->words == ALL_WORDS) return WANTS_NOTHING;
     for (const char *s = last; (s = strchr(s, ' ')) != NULL && s[1] != '.';)
@@ -105,65 +59,154 @@ Wanted completion_rest(const CommandRow *c) {
     return repeats || last != c->arguments ? wanted_word(last) : WANTS_NOTHING;
 }
 
-bool completion_shows(const CommandRow *c) { return c->words != NOT_YET; }
+/* == The words in front of the cursor ===================================== */
 
-void completion_option(Text *t, const OptionTable *table, int option) {
-    const OptionRow *r = &table->option[option];
-    char name[32], letter = option_letter(table, option);
-    option_name(name, r);
-    if (!option_is_joined(r)) {
-        if (letter) text_add(t, "-%c ", letter);
-        quoted_word(t, name);
-        return;
+static const OptionTable *table_of(const Cursor *c) { return c->outer < 0 ? c->table : c->inner; }
+
+/* In front of an inner command stand those of the outer one that are NAME=VALUE. */
+static bool takes(const Cursor *c, const OptionTable *t, const OptionRow *r) {
+    if (c->command >= 0) return option_is_in(r, c->command) && t == table_of(c);
+    return c->outer >= 0 && t == c->table && r->kind == OPTION_IS_PAIR && option_is_in(r, c->outer);
+}
+
+/* The table whose options are typed here. */
+static const OptionTable *options_of(const Cursor *c) {
+    return c->command < 0 && c->outer >= 0 ? c->table : table_of(c);
+}
+
+/* An option by its name or letter, in the first 'length' bytes of a word; -1: none that is taken
+** here. */
+static int find_option(const Cursor *c, const char *word, size_t length) {
+    const OptionTable *t = options_of(c);
+    for (int i = 0; i < t->options; i++) {
+        char name[32], letter[3] = { '-', option_letter(t, i), 0 };
+        if (!takes(c, t, &t->option[i])) continue;
+        option_name(name, &t->option[i]);
+        bool same = strlen(name) == length && !memcmp(name, word, length);
+        if (same || (letter[1] && length == 2 && !memcmp(letter, word, 2))) return i;
     }
-    for (const char *s = r->argument;; s++) {
-        size_t n = strcspn(s, "|");
-        text_add(t, "%s%.*s", name, (int)n, s);
-        s += n;
-        if (!*s) return;
-        text_add(t, " ");
+    return -1;
+}
+
+static bool shows(const CommandRow *row) { return row->words != NOT_YET; }
+
+static int find_command(const OptionTable *t, const char *word) {
+    for (int i = 0; i < t->commands; i++)
+        if (shows(&t->command[i]) && !strcmp(t->command[i].name, word)) return i;
+    return t->commands;
+}
+
+static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
+
+/* The value of an option is the next word, or all up to the next option. */
+static bool takes_next(const OptionRow *r) {
+    return r->kind != OPTION_IS_FLAG && !option_is_joined(r) && !option_is_optional(r);
+}
+
+static void pass(Cursor *c, const char *word) {
+    if (c->pending >= 0) {
+        bool many = options_of(c)->option[c->pending].kind == OPTION_IS_FILES;
+        if (!many) c->pending = -1;
+        if (!many || !is_option(word)) return;
+        c->pending = -1;
+    }
+    if (is_option(word)) {
+        c->pending = find_option(c, word, strlen(word));
+        if (c->pending >= 0 && !takes_next(&options_of(c)->option[c->pending])) c->pending = -1;
+    } else if (c->command < 0) {
+        c->command = find_command(table_of(c), word);
+    } else if (c->outer < 0 && c->inner && c->command < c->table->commands
+               && c->table->command[c->command].words == ALL_WORDS) {
+        c->outer = c->command;
+        c->command = -1;
+        c->words = 0;
+    } else {
+        c->words++;
     }
 }
 
-void completion_commands(Text *t, const OptionTable *table) {
-    for (int c = 0; c < table->commands; c++)
-        if (completion_shows(&table->command[c])) {
-            quoted_word(t, table->command[c].name);
-            text_add(t, " ");
-        }
-    text_add(t, "--help --version");
-}
+/* == What is offered ====================================================== */
 
-/* Where a program's words stand behind a spec, there its command line begins. */
-static int levels(CompletionLevel level[2], const OptionTable *table, const OptionTable *inner) {
-    level[0] = (CompletionLevel){ table, "", -1 };
-    for (int c = 0; inner && c < table->commands; c++)
-        if (table->command[c].words == ALL_WORDS) {
-            level[0].outer = c;
-            level[1] = (CompletionLevel){ inner, "", -1 };
-            print_text(level[1].prefix, sizeof level[1].prefix, "%s/", table->command[c].name);
-            return 2;
-        }
-    return 1;
-}
-
-int options_completion(Text *t, const OptionTable *table, const OptionTable *inner,
-                       const char *program, const char *shell, Error *e) {
-    static const struct {
-        const char *shell;
-        void (*script)(Text *t, const Completion *c);
-    } scripts[] = {
-        { "bash", completion_bash },
-        { "zsh", completion_zsh },
-        { "fish", completion_fish },
+static void kind(Text *t, Wanted w) {
+    static const char *const name[] = {
+        [WANTS_NOTHING] = "none",   [WANTS_LIST] = "words", [WANTS_FILE] = "files",
+        [WANTS_FOLDER] = "folders", [WANTS_SPEC] = "specs",
     };
-    Completion c = { .program = program };
-    c.levels = levels(c.level, table, inner);
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
-        if (strcmp(shell, scripts[i].shell) == 0) {
-            scripts[i].script(t, &c);
-            return STATUS_OK;
-        }
-    return error_set(e, STATUS_USAGE, "%s%scompletion: expected bash, zsh or fish, found '%s'",
-                     table->title, *table->title ? " " : "", shell);
+    text_add(t, "%s\n", name[w]);
+}
+
+/* "a|b", up to a space, behind what is typed already. */
+static void list(Text *t, const char *before, size_t length, const char *choices) {
+    for (;; choices++) {
+        size_t n = strcspn(choices, "| ");
+        text_add(t, "%.*s%.*s\n", (int)length, before, (int)n, choices);
+        choices += n;
+        if (*choices != '|') return;
+    }
+}
+
+static void expected(Text *t, Wanted w, const char *choices) {
+    kind(t, w);
+    if (w == WANTS_LIST) list(t, "", 0, choices);
+}
+
+static void offer_options(Text *t, const Cursor *c) {
+    const OptionTable *of = options_of(c);
+    kind(t, WANTS_LIST);
+    for (int i = 0; i < of->options; i++) {
+        const OptionRow *r = &of->option[i];
+        char name[32];
+        if (!takes(c, of, r)) continue;
+        option_name(name, r);
+        if (option_is_joined(r)) list(t, name, strlen(name), r->argument);
+        else text_add(t, "%s\t%s\n", name, r->help);
+    }
+    text_add(t, "--help\t%s\n", c->command < 0 ? "commands" : "this command");
+    if (c->command < 0 && c->outer < 0) text_add(t, "--version\twhich version this is\n");
+}
+
+static void offer_commands(Text *t, const OptionTable *of) {
+    kind(t, WANTS_LIST);
+    for (int i = 0; i < of->commands; i++)
+        if (shows(&of->command[i]))
+            text_add(t, "%s\t%s\n", of->command[i].name, of->command[i].summary);
+}
+
+/* "--name=va" */
+static void offer_joined(Text *t, const Cursor *c, const char *word, size_t name) {
+    int i = find_option(c, word, name);
+    const OptionRow *r = i < 0 ? NULL : &options_of(c)->option[i];
+    Wanted w = r ? wanted_value(r) : WANTS_NOTHING;
+    kind(t, w);
+    if (w == WANTS_LIST) list(t, word, name + 1, option_argument(r));
+}
+
+static void offer(Text *t, const Cursor *c, const char *word) {
+    const OptionTable *of = options_of(c);
+    const OptionRow *r = c->pending < 0 ? NULL : &of->option[c->pending];
+    size_t name = strcspn(word, "=");
+    if (r && !(r->kind == OPTION_IS_FILES && *word == '-')) {
+        expected(t, wanted_value(r), option_argument(r));
+    } else if (*word == '-' && word[name]) {
+        offer_joined(t, c, word, name);
+    } else if (*word == '-') {
+        offer_options(t, c);
+    } else if (c->command < 0) {
+        offer_commands(t, table_of(c));
+    } else if (c->command == table_of(c)->commands) {
+        kind(t, WANTS_NOTHING);
+    } else {
+        const CommandRow *row = &table_of(c)->command[c->command];
+        expected(t, c->words ? wanted_rest(row) : wanted_word(row->arguments), row->arguments);
+    }
+}
+
+bool options_complete(Text *t, const OptionTable *table, const OptionTable *inner, int argc,
+                      char **argv) {
+    Cursor c = { table, inner, -1, -1, 0, -1 };
+    if (argc < 2 || strcmp(argv[1], "__complete") != 0) return false;
+    for (int i = 2; i < argc - 1; i++)
+        pass(&c, argv[i]);
+    offer(t, &c, argc > 2 ? argv[argc - 1] : "");
+    return true;
 }

@@ -135,9 +135,12 @@ int word_unexpected(const Options *o, const char *word, const char *in, Error *e
 /* What --help prints; table->commands: the program's. */
 void options_help(Text *t, const OptionTable *table, const char *program, int command);
 
-/* The completion script of bash, zsh or fish.  inner: the table of the programs whose words a
-** command with ALL_WORDS takes behind its first one, or NULL. */
-int options_completion(Text *t, const OptionTable *table, const OptionTable *inner,
-                       const char *program, const char *shell, Error *e);
+/* The completion script of bash, zsh or fish: it asks the program. */
+int options_completion(Text *t, const OptionTable *table, const char *program, const char *shell,
+                       Error *e);
+/* The answer, if the words are "PROGRAM __complete ..".  inner: the table of the programs whose
+** words a command with ALL_WORDS takes behind its first one, or NULL. */
+bool options_complete(Text *t, const OptionTable *table, const OptionTable *inner, int argc,
+                      char **argv);
 
 #endif

@@ -176,7 +176,7 @@ int program_unread_data(const char *out, const DataFiles *f, Error *e) {
 
 static int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
-    int status = options_completion(&t, &program_options, NULL, p->file, p->options.word[0], e);
+    int status = options_completion(&t, &program_options, p->file, p->options.word[0], e);
     if (!status) return console_text(&t, e);
     text_free(&t);
     return status;
@@ -216,6 +216,8 @@ static int run(Program *p, int argc, char **argv, Error *e) {
         [COMMAND_SCORE] = command_score,
         [COMMAND_COMPLETION] = command_completion,
     };
+    Text t = { 0 };
+    if (options_complete(&t, &program_options, NULL, argc, argv)) return console_text(&t, e);
     int status = options_parse(&p->options, &program_options, argc > 0 ? argc - 1 : 0,
                                argv + (argc > 0), e);
     if (status) return status;
