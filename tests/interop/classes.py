@@ -90,14 +90,16 @@ def as_lua():
     return "\n".join(lines + ["}"]) + "\n"
 
 
-# KIND FIELD VALUE, a value as JSON; null: that the class has no value of its own.
+# KIND FIELD NULL VALUE: whether the class takes null, "null" or "value"; a value as JSON, null: that
+# the class has no value of its own.
 def as_text():
     lines = ["# SPDX-License-Identifier: MIT",
-             f"# Made by tests/interop/classes.py of transformers {version()}: importer, field, the",
-             "# value that its configuration class gives it; import_defaults_test.c says what it is for."]
+             f"# Made by tests/interop/classes.py of transformers {version()}: importer, field, null or",
+             "# value: what its configuration class takes; the value that the class gives it;",
+             "# import_defaults_test.c says what it is for."]
     for kind in KINDS:
-        for name, (value, _) in fields_of(kind).items():
-            lines.append(f"{kind} {name} {json.dumps(value)}")
+        for name, (value, null) in fields_of(kind).items():
+            lines.append(f"{kind} {name} {'null' if null else 'value'} {json.dumps(value)}")
     return "\n".join(lines) + "\n"
 
 

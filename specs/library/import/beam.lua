@@ -5,14 +5,14 @@
 local common, class, experts = builtin "common", builtin "class", builtin "experts"
 
 local function known()
-  return class.known("beam", common.known(experts.router_fields {
+  return common.known(experts.router_fields {
     mlp_bias = false, rope_theta = false, rope_scaling = false, partial_rotary_factor = false,
     rope_parameters = { type = "object" },
     num_experts = common.size(), sliding_window = common.optional,
     head_dim = common.size(), num_key_value_heads = common.size(),
     layer_types = { type = "table" }, mlp_layer_types = { type = "table" },
     final_logit_softcapping = { type = "number", above = 0 },
-  }))
+  })
 end
 
 local function attends(c, heads, kind)
@@ -44,11 +44,14 @@ local norms = {
 }
 
 return function(config, tensors)
-  local c = fields(config, known(), experts.without_effect)
+  local c = class.fields("beam", config, known(), experts.without_effect,
+    { "moe_layer_freq" })
   experts.take_activation(c)
   c.rope_parameters = c.rope_parameters or {
     sliding_attention = { rope_theta = class.theta "beam" }, full_attention = null,
   }
+  common.check_nested(c.rope_parameters, "rope_parameters",
+    { "full_attention", "sliding_attention" })
   local _, heads = common.heads(c)
   local types = experts.by_layer(c, "layer_types", { "sliding_attention", "full_attention" },
     function(i)

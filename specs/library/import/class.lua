@@ -21,11 +21,12 @@ local function stated(c, name, field)
   return out
 end
 
--- A field of two names has no default under either: experts.either takes it.
+-- A field of two names has no default under either, which null would become: experts.either takes
+-- it.
 local function drop(known, name)
   local out = {}
   for key, value in pairs(known[name]) do out[key] = value end
-  out.default, out.required, out.stated = nil, nil, nil
+  out.default, out.required, out.stated, out.null = nil, nil, nil, false
   known[name] = out
 end
 
@@ -44,6 +45,61 @@ function class.known(kind, known)
     end
   end
   return out
+end
+
+-- Fields that importers look for beside those of a class: what any version of transformers wrote
+-- for positions.
+local of_all = {
+  rope_theta = true, rope_scaling = true, rope_parameters = true, partial_rotary_factor = true,
+  original_max_position_embeddings = true,
+}
+
+-- By name, what the class of a model_type has under that name or another.
+local function names_of(c)
+  local out = {}
+  for _, names in ipairs { c.fields, c.null, c.alias } do
+    for name in pairs(names) do out[name] = true end
+  end
+  for _, name in pairs(c.alias) do out[name] = true end
+  return out
+end
+
+-- Fails for the names for which 'bad' holds, all of them in one line.
+local function none_of(kind, names, expected, bad)
+  local found = {}
+  for name in pairs(names) do
+    if bad(name) then found[#found + 1] = name end
+  end
+  table.sort(found)
+  if #found > 0 then
+    error("import/" .. kind .. ".lua: expected " .. expected .. ", found "
+      .. table.concat(found, ", "), 0)
+  end
+end
+
+-- Fails unless the importer treats each field of the class, and lists what it treats beside them.
+local function check(kind, known, without, beside)
+  local c = classes[kind]
+  local names, treated, others, ignored = names_of(c), {}, {}, {}
+  for _, name in ipairs(beside) do others[name] = true end
+  for _, name in ipairs(without) do treated[name], ignored[name] = true, true end
+  for name in pairs(known) do treated[name] = true end
+  none_of(kind, known, "to read fields of its class (classes.lua), or listed beside them",
+    function(name) return not names[name] and not of_all[name] and not others[name] end)
+  none_of(kind, names, "each field of its class to be read, or listed as without effect",
+    function(name) return not treated[name] and not treated[c.alias[name]] end)
+  none_of(kind, c.alias, "no second name of a field to be listed as without effect",
+    function(name) return ignored[name] end)
+  none_of(kind, others, "only fields beside its class that it reads and the class has not",
+    function(name) return names[name] or not known[name] end)
+end
+
+-- fields(config, class.known(kind, known), without), where each field of the class must be one of
+-- 'known' or of 'without'.  beside: those of 'known' that the class does not have: of older files,
+-- or what its code looks for all the same.  where: of an object inside config.json.
+function class.fields(kind, config, known, without, beside, where)
+  check(kind, known, without or {}, beside or {})
+  return fields(config, class.known(kind, known), without, where)
 end
 
 -- The class's default of a field, and of rope's theta.

@@ -81,6 +81,17 @@ local function read_kind(given, where)
     "rope_type '" .. kind .. "'")
 end
 
+-- Refuses what settings nested by 'names' have beside them; what ropes have in the same place
+-- nothing reads, here as there.
+function common.check_nested(given, where, names)
+  local known, beside = {}, { "rope_type", "type", "rope_theta", "partial_rotary_factor" }
+  for _, name in ipairs(names) do known[name] = {} end
+  for _, kind in pairs(kinds) do
+    for name in pairs(kind) do beside[#beside + 1] = name end
+  end
+  fields(given, known, beside, where)
+end
+
 -- What a configuration says of ropes, and where.
 local function rope_of(c)
   if not c.rope_scaling then return c.rope_parameters or {}, "rope_parameters" end
@@ -355,14 +366,14 @@ function common.result(c, tensors, out, spec)
 end
 
 -- An importer of a decoder with Llama's names whose late layers may attend to a window, as Qwen's
--- do: its model_type, the known fields besides Llama's, options of attention by the fields, and of
--- the decoder.
-function common.windowed(kind, known, options, decoder)
+-- do: its model_type, the known fields besides Llama's, those that its class does not have, options
+-- of attention by the fields, and of the decoder.
+function common.windowed(kind, known, beside, options, decoder)
   known.max_window_layers = { type = "integer", min = 0, required = true }
   known.use_mrope = common.never
-  known = builtin "class".known(kind, common.known(common.with(common.window_fields, known)))
+  known = common.known(common.with(common.window_fields, known))
   return function(config, tensors)
-    local c = fields(config, known)
+    local c = builtin "class".fields(kind, config, known, nil, beside)
     local d, heads = common.heads(c)
     heads = common.with(heads, options(c))
     heads.rope = common.rope(c, { head_dim = d })

@@ -6,7 +6,7 @@ local common, class, experts = builtin "common", builtin "class", builtin "exper
 local mtp = { type = "integer", min = 0, max = 64 }
 
 local function known()
-  return class.known("deepseek_v3", common.known(experts.latent_fields(experts.router_fields {
+  return common.known(experts.latent_fields(experts.router_fields {
     mlp_bias = false, num_key_value_heads = false,
     n_routed_experts = common.optional, num_local_experts = common.optional,
     n_shared_experts = { type = "integer", min = 0, max = 1024, default = 1 },
@@ -14,13 +14,14 @@ local function known()
     rope_interleave = common.yes,
     num_nextn_predict_layers = mtp, num_mtp_layers = mtp,
     scoring_func = experts.only "sigmoid", topk_method = experts.only "noaux_tc",
-  })))
+  }))
 end
 
 return function(config, tensors)
   local without = { table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
-  local c = fields(config, known(), without)
+  local c = class.fields("deepseek_v3", config, known(), without,
+    { "head_dim", "moe_layer_freq", "scoring_func", "topk_method" })
   local count = experts.either(c, "n_routed_experts", "num_local_experts",
     class.default("deepseek_v3", "n_routed_experts"))
   local further = experts.either(c, "num_nextn_predict_layers", "num_mtp_layers",

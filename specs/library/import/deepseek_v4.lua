@@ -10,13 +10,14 @@ local list, object = { type = "table" }, { type = "object" }
 local share = { type = "number", min = 0, max = 1, required = true }
 
 local function known()
-  return class.known("deepseek_v4", common.known {
-    intermediate_size = false, compress_rope_theta = common.rope_fields.rope_theta,
+  return common.known {
+    intermediate_size = common.optional, compress_rope_theta = common.rope_fields.rope_theta,
     qk_rope_head_dim = common.optional,
     mlp_bias = common.never, attention_bias = common.never, head_dim = common.size(),
     num_key_value_heads = experts.only(1), q_lora_rank = common.size(),
-    moe_intermediate_size = common.size(), num_experts_per_tok = common.size(),
-    n_routed_experts = common.size(), n_shared_experts = experts.only(1),
+    moe_intermediate_size = common.optional, num_experts_per_tok = common.size(),
+    n_routed_experts = common.optional, num_local_experts = common.optional,
+    n_shared_experts = experts.only(1),
     scoring_func = { type = "string", one_of = { "sqrtsoftplus", "sigmoid" },
                      required = true },
     routed_scaling_factor = positive, swiglu_limit = positive,
@@ -25,13 +26,13 @@ local function known()
     index_topk = common.size(),
     hc_mult = { type = "integer", min = 1, max = 256, required = true }, hc_eps = share,
     hc_sinkhorn_iters = { type = "integer", min = 1, max = 1000, required = true },
-  })
+  }
 end
 
 -- norm_topk_prob is not looked at there: chosen scores are always divided by their sum.
 local without = {
-  "intermediate_size", "index_head_dim", "index_n_heads", "norm_topk_prob",
-  "num_nextn_predict_layers", "num_local_experts", table.unpack(experts.without_effect),
+  "index_head_dim", "index_n_heads", "norm_topk_prob",
+  "num_nextn_predict_layers", table.unpack(experts.without_effect),
 }
 
 local sparse, heavy = "compressed_sparse_attention", "heavily_compressed_attention"
@@ -50,6 +51,7 @@ local function nest_ropes(c)
   local given, share = common.rope_given(c), c.partial_rotary_factor
   local main, compress = given.main, given.compress
   if type(main) == "table" and type(compress) == "table" then
+    common.check_nested(given, "rope_parameters", { "main", "compress" })
     local own = { rope_theta = c.rope_theta, partial_rotary_factor = share }
     for _, p in ipairs { main, compress } do
       if p.partial_rotary_factor == nil and not share then
@@ -147,8 +149,13 @@ local function mlp_tensors(c, out, kind, ours, theirs)
 end
 
 return function(config, tensors)
-  local c = fields(config, known(), without)
+  local c = class.fields("deepseek_v4", config, known(), without, { "qk_rope_head_dim" })
+  for first, second in pairs { n_routed_experts = "num_local_experts",
+                               moe_intermediate_size = "intermediate_size" } do
+    c[first] = experts.either(c, first, second, class.default("deepseek_v4", first))
+  end
   experts.take_activation(c)
+  fields(c.compress_rates or {}, { [sparse] = {}, [heavy] = {} }, nil, "compress_rates")
   c.compress_rates = c.compress_rates or { [sparse] = 4, [heavy] = 128 }
   c.ropes = nest_ropes(c)
   local types = experts.by_layer(c, "layer_types", { "sliding_attention", sparse, heavy },

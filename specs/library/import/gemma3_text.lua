@@ -18,6 +18,7 @@ local function ropes(c, d)
   local given, theta = common.rope_given(c), class.theta "gemma3_text"
   local scaling = c.rope_scaling
   if scaling then given = {} end
+  common.check_nested(given, "rope_parameters", { "full_attention", "sliding_attention" })
   if scaling and scaling.type and not scaling.rope_type then
     refuse("rope_scaling.type", "rope_type, by which name the class looks for it", "type alone")
   end
@@ -34,7 +35,7 @@ end
 local theta = { type = "number", above = 1, null = false }
 
 local function read(config)
-  return fields(config, class.known("gemma3_text", common.known {
+  return class.fields("gemma3_text", config, common.known {
     mlp_bias = false, hidden_act = false, hidden_activation = common.text,
     head_dim = common.size(), num_key_value_heads = common.kv_heads,
     tie_word_embeddings = common.yes, layer_types = common.window_fields.layer_types,
@@ -43,7 +44,8 @@ local function read(config)
     final_logit_softcapping = common.fraction,
     use_bidirectional_attention = common.never,
     rope_theta = theta, rope_local_base_freq = theta,
-  }), { "attn_logit_softcapping", "_sliding_window_pattern" }) -- which nothing reads, as there
+  }, { "attn_logit_softcapping", "_sliding_window_pattern" }, -- which nothing reads, as there
+    { "rope_local_base_freq", "sliding_window_pattern" })
 end
 
 -- The model's layers by their kind.

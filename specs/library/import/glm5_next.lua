@@ -8,7 +8,7 @@ local list = { type = "table" }
 local share = { type = "number", min = 0, max = 1, required = true }
 
 local function known()
-  return class.known("glm5_next", common.known(experts.latent_fields(experts.router_fields {
+  return common.known(experts.latent_fields(experts.router_fields {
     mlp_bias = false, num_key_value_heads = false, head_dim = false, rope_theta = false,
     rope_scaling = false, rope_parameters = false, partial_rotary_factor = false,
     qk_rope_head_dim = experts.only(0, true), q_lora_rank = common.size(),
@@ -21,7 +21,7 @@ local function known()
     linear_head_dim = common.size(), linear_num_heads = common.size(),
     linear_conv_kernel_dim = { type = "integer", min = 1, max = 64, required = true },
     linear_lower_bound = { type = "number" },
-  })))
+  }))
 end
 
 local function text_of(config)
@@ -32,13 +32,14 @@ local function text_of(config)
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
   if config.text_config == nil or config.text_config == null then
     for _, name in ipairs(outer) do without[#without + 1] = name end
-    return fields(config, known(), without)
+    return class.fields("glm5_next", config, known(), without, { "moe_layer_freq" })
   end
   fields(config, { text_config = { type = "object" }, tie_word_embeddings = common.no }, outer)
   local inner = {}
   for name, value in pairs(config.text_config) do inner[name] = value end
   inner.tie_word_embeddings = config.tie_word_embeddings
-  return fields(inner, known(), without)
+  return class.fields("glm5_next", inner, known(), without, { "moe_layer_freq" },
+    "text_config")
 end
 
 -- The sublayers that layers are made of, and the sizes of the delta attention.

@@ -4,14 +4,14 @@
 local common, class = builtin "common", builtin "class"
 
 local function read(config)
-  return fields(config, class.known("gpt2", {
+  return class.fields("gpt2", config, {
     vocab_size = common.size(), n_positions = common.size(), n_embd = common.size(),
     n_layer = common.count, n_head = common.size(), n_inner = common.optional,
     activation_function = common.text, layer_norm_epsilon = common.eps,
     scale_attn_weights = common.yes, scale_attn_by_inverse_layer_idx = common.no,
     add_cross_attention = common.never,
     tie_word_embeddings = common.yes,
-  }), { "attn_pdrop", "n_ctx", "reorder_and_upcast_attn", "summary_activation",
+  }, { "attn_pdrop", "n_ctx", "reorder_and_upcast_attn", "summary_activation",
        "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj" })
 end
 

@@ -5,10 +5,10 @@ local common, class = builtin "common", builtin "class"
 local one = { type = "number", min = 1e-30, max = 1e30, default = 1 }
 
 return function(config, tensors)
-  local c = fields(config, class.known("granite", common.known {
+  local c = class.fields("granite", config, common.known {
     embedding_multiplier = one, attention_multiplier = one, residual_multiplier = one,
     logits_scaling = one,
-  }))
+  }, nil, { "head_dim" })
   local d, heads = common.heads(c)
   local times = c.residual_multiplier
   heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })

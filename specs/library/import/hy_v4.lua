@@ -6,14 +6,14 @@ local common, class, experts = builtin "common", builtin "class", builtin "exper
 local positive = { type = "number", above = 0, required = true }
 
 local function known()
-  return class.known("hy_v4", common.known(experts.latent_fields(experts.router_fields {
+  return common.known(experts.latent_fields(experts.router_fields {
     mlp_bias = false, num_key_value_heads = false, head_dim = false,
     n_routed_experts = common.size(), n_shared_experts = common.size(),
     mlp_layer_types = { type = "table" }, layer_types = { type = "table" },
     index_topk = common.size(), hc_mult = { type = "integer", min = 1, max = 256, required = true },
     hc_magnitude = positive, hc_eps = { type = "number", min = 0, max = 1, required = true },
     swiglu_limit = positive,
-  })))
+  }))
 end
 
 -- Tools write gates as linear_gate, checkpoints have gate_proj.
@@ -40,7 +40,7 @@ return function(config, tensors)
   local without = { "head_dim", "index_head_dim", "index_n_heads", "indexer_types",
                     "learnable_sink_init", table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
-  local c = fields(config, known(), without)
+  local c = class.fields("hy_v4", config, known(), without, { "moe_layer_freq" })
   experts.expect_silu(c)
   experts.by_layer(c, "layer_types", { "indexed_attention" })
   local kinds = experts.by_layer(c, "mlp_layer_types", { "sparse", "dense" },

@@ -5,7 +5,7 @@
 local common, class, experts = builtin "common", builtin "class", builtin "experts"
 local size, positive = common.size, { type = "number", above = 0, required = true }
 
-local known = class.known("inkling2_text", {
+local known = {
   vocab_size = size(), unpadded_vocab_size = common.optional, hidden_size = size(),
   num_hidden_layers = common.count, max_position_embeddings = common.optional,
   model_max_length = common.optional, rms_norm_eps = common.eps,
@@ -20,7 +20,7 @@ local known = class.known("inkling2_text", {
   qk_l2_clip_threshold = positive, rel_l2_clip_threshold = positive,
   n_layers_per_attn_res_block = size(), mlp_gate_softcap = positive, mlp_up_softcap = positive,
   final_logit_softcapping = positive, tie_word_embeddings = common.no,
-})
+}
 
 -- Whether a layer, from 0, sees everything.
 local function is_full(c, i)
@@ -112,7 +112,8 @@ local function layer_tensors(c, out, i)
 end
 
 return function(config)
-  local c = fields(config, known, experts.without_effect)
+  local c = class.fields("inkling2_text", config, known, experts.without_effect,
+    { "tie_word_embeddings" })
   local vocab = c.unpadded_vocab_size or c.vocab_size
   if vocab > c.vocab_size then
     refuse("unpadded_vocab_size", "at most vocab_size = " .. c.vocab_size, tostring(vocab))

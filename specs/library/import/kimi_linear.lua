@@ -7,7 +7,7 @@ local list = { type = "table" }
 local groups = { type = "integer", min = 1, max = 65536 }
 
 local function known()
-  return class.known("kimi_linear", common.known(experts.latent_fields {
+  return common.known(experts.latent_fields {
     mlp_bias = false, num_key_value_heads = false, head_dim = false,
     rope_theta = false, rope_parameters = false, partial_rotary_factor = false,
     max_position_embeddings = optional, model_max_length = optional,
@@ -15,7 +15,8 @@ local function known()
     num_experts_per_token = optional, num_experts_per_tok = optional,
     num_shared_experts = { type = "integer", min = 0, max = 1024 },
     n_shared_experts = { type = "integer", min = 0, max = 1024 },
-    num_expert_group = groups, n_group = groups, topk_group = groups,
+    num_expert_group = groups, n_group = groups,
+    topk_group = common.with(groups, { required = true }),
     moe_renormalize = flag, norm_topk_prob = flag, moe_intermediate_size = common.size(),
     routed_scaling_factor = { type = "number", above = 0, required = true },
     moe_layer_freq = experts.only(1), moe_router_activation_func = experts.only "sigmoid",
@@ -25,8 +26,14 @@ local function known()
     layer_types = list, mlp_layer_types = list, linear_attn_config = { type = "object" },
     linear_head_dim = optional, linear_num_heads = optional,
     linear_conv_kernel_dim = { type = "integer", min = 1, max = 64 },
-  }))
+  })
 end
+
+-- Of files that were written for the code of their folder.
+local beside = {
+  "first_k_dense_replace", "linear_attn_config", "mla_use_nope", "moe_layer_freq",
+  "moe_router_activation_func", "num_nextn_predict_layers", "topk_method", "use_grouped_topk",
+}
 
 -- The fields that have two names, under one.
 local function one_name(c)
@@ -39,7 +46,6 @@ local function one_name(c)
   either("n_shared_experts", "num_shared_experts")
   either("n_group", "num_expert_group")
   either("norm_topk_prob", "moe_renormalize")
-  c.topk_group = c.topk_group or 1
   if c.rope_scaling then refuse("rope_scaling", "none: there are no positions", "one") end
 end
 
@@ -81,7 +87,7 @@ end
 return function(config, tensors)
   local without = { "head_dim", "rope_theta", table.unpack(experts.without_effect) }
   for _, name in ipairs(experts.latent_without_effect) do without[#without + 1] = name end
-  local c = fields(config, known(), without)
+  local c = class.fields("kimi_linear", config, known(), without, beside)
   one_name(c)
   experts.take_activation(c)
   -- the class ties nothing, whatever the field says

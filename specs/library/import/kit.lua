@@ -119,6 +119,9 @@ local function check_quantized(where, v)
     .. "with the program that quantized them or transformers, and import what that writes")
 end
 
+-- Objects that are configurations of a model, of which what is inert is so.
+local whole = { [""] = true, text_config = true }
+
 -- fields(config, known, without_effect, where): the values of the known fields, each of which is
 -- as in options, { type =, min =, max =, one_of =, required =, default = }; nullable: null will do
 -- for one that is required; null: what null means, { value }, or false: it is refused; type
@@ -134,7 +137,7 @@ local function fields(given, known, without_effect, where, only)
   end
   for name, v in pairs(given) do
     if not known[name] and name == "quantization_config" then check_quantized(before .. name, v)
-    elseif not known[name] and not also[name] and (where or not inert[name]) then
+    elseif not known[name] and not also[name] and not (whole[where or ""] and inert[name]) then
       refuse(before .. name, "only fields that this importer knows"
         .. (only and " with " .. only or ""), show(v)
         .. "; one that is without effect may be removed")

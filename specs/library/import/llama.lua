@@ -3,8 +3,8 @@
 local common, class = builtin "common", builtin "class"
 
 return function(config, tensors)
-  local c = fields(config, class.known("llama", common.known { rope_interleaved = common.never }),
-    { "is_llama_config" })
+  local c = class.fields("llama", config, common.known { rope_interleaved = common.never },
+    { "is_llama_config" }, { "rope_interleaved" })
   local d, heads = common.heads(c)
   heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })
   local block = layer { attention(heads), common.mlp(c) }

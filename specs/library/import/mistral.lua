@@ -3,10 +3,10 @@
 local common, class = builtin "common", builtin "class"
 
 return function(config, tensors)
-  local c = fields(config, class.known("mistral", common.known {
+  local c = class.fields("mistral", config, common.known {
     attention_bias = false, mlp_bias = false, num_key_value_heads = common.kv_heads,
     sliding_window = common.optional,
-  }))
+  })
   local d, heads = common.heads(c)
   heads.rope, heads.window = common.rope(c, { head_dim = d }), common.window(c, c.sliding_window)
   local block = layer { attention(heads), common.mlp(c) }

@@ -3,11 +3,11 @@
 local common, class, experts = builtin "common", builtin "class", builtin "experts"
 
 return function(config, tensors)
-  local c = fields(config, class.known("mixtral", common.known {
+  local c = class.fields("mixtral", config, common.known {
     mlp_bias = false, attention_bias = false, num_experts_per_tok = common.size(),
     num_local_experts = common.optional, num_experts = common.optional,
     sliding_window = common.optional, num_key_value_heads = common.size(),
-  }), experts.without_effect)
+  }, experts.without_effect)
   local d, heads = common.heads(c)
   local count = experts.either(c, "num_local_experts", "num_experts",
     class.default("mixtral", "num_local_experts"))

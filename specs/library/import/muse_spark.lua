@@ -7,7 +7,7 @@ local common, class, experts = builtin "common", builtin "class", builtin "exper
 local positive = { type = "number", above = 0, required = true }
 
 local function known()
-  return class.known("muse_spark", common.known {
+  return common.known {
     mlp_bias = false, partial_rotary_factor = false, rope_scaling = false,
     tie_word_embeddings = experts.only(false), head_dim = common.size(),
     num_key_value_heads = common.size(), sliding_window = common.optional,
@@ -18,7 +18,7 @@ local function known()
     routed_scaling_factor = positive,
     final_logit_softcapping = positive, output_multiplier = positive, qk_scale_factor = positive,
     residual_gate_temperature = positive, post_norm_eps = common.eps,
-  })
+  }
 end
 
 local outer = {
@@ -31,9 +31,8 @@ local function is_full(c, i) return (c.num_hidden_layers - i) % 4 == 0 end
 
 local function read(config)
   local o = fields(config, { text_config = { type = "object", required = true } }, outer)
-  local c = fields(o.text_config, known(),
-    { "model_type", "attention_dropout", "bos_token_id", "eos_token_id", "pad_token_id", "dtype",
-      "initializer_range", "use_cache", table.unpack(experts.without_effect) })
+  local c = class.fields("muse_spark", o.text_config, known(),
+    experts.without_effect, nil, "text_config")
   experts.take_activation(c)
   experts.check_top(c, c.num_local_experts)
   -- without settings of ropes the class has its own, whatever rope_theta says

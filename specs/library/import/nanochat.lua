@@ -4,9 +4,9 @@
 local common, class = builtin "common", builtin "class"
 
 return function(config, tensors)
-  local c = fields(config, class.known("nanochat", common.known {
+  local c = class.fields("nanochat", config, common.known {
     mlp_bias = false, final_logit_softcapping = common.fraction,
-  }))
+  }, nil, { "head_dim" })
   local d, heads = common.heads(c)
   heads.bias = c.attention_bias
   heads.qk_norm = { after_rope = true, gain = false }

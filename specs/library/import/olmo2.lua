@@ -3,7 +3,7 @@
 local common, class = builtin "common", builtin "class"
 
 return function(config, tensors)
-  local c = fields(config, class.known("olmo2", common.known { mlp_bias = false }))
+  local c = class.fields("olmo2", config, common.known { mlp_bias = false }, nil, { "head_dim" })
   local d, heads = common.heads(c)
   local after = { before = false, after = true }
   heads.bias, heads.rope = c.attention_bias, common.rope(c, { head_dim = d })

@@ -4,4 +4,4 @@ local common = builtin "common"
 
 return common.windowed("qwen2", {
   attention_bias = false, mlp_bias = false, num_key_value_heads = common.kv_heads,
-}, function() return { bias = { "q", "k", "v" } } end)
+}, { "head_dim", "use_mrope" }, function() return { bias = { "q", "k", "v" } } end)

@@ -3,14 +3,14 @@
 local common, class, experts = builtin "common", builtin "class", builtin "experts"
 
 local function known()
-  return class.known("qwen3_moe", common.known {
+  return common.known {
     mlp_bias = false, num_key_value_heads = common.size(),
     moe_intermediate_size = common.size(), num_experts_per_tok = common.size(),
     num_experts = common.optional, num_local_experts = common.optional,
     norm_topk_prob = common.no, decoder_sparse_step = common.size(),
     mlp_only_layers = { type = "table", default = {} },
     use_sliding_window = common.no, sliding_window = common.optional,
-  })
+  }
 end
 
 -- Whether a layer, from 0, has experts.
@@ -23,7 +23,7 @@ end
 
 return function(config, tensors)
   local without = { "max_window_layers", table.unpack(experts.without_effect) }
-  local c = fields(config, known(), without)
+  local c = class.fields("qwen3_moe", config, known(), without, { "head_dim" })
   local d, heads = common.heads(c)
   local count = experts.either(c, "num_experts", "num_local_experts",
     class.default("qwen3_moe", "num_local_experts"))

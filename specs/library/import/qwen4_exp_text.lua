@@ -7,7 +7,7 @@ local common, class, experts = builtin "common", builtin "class", builtin "exper
 local size = common.size
 
 local function known()
-  return class.known("qwen4_exp_text", common.known {
+  return common.known {
     intermediate_size = false, mlp_bias = false, attention_bias = experts.only(false),
     head_dim = size(), num_key_value_heads = size(), moe_intermediate_size = size(),
     shared_expert_intermediate_size = size(), num_experts_per_tok = size(), num_experts = size(),
@@ -19,7 +19,7 @@ local function known()
     hc_count = { type = "integer", min = 2, max = 256, required = true }, hc_lowrank = size(),
     ple_layer_ids = { type = "table", default = {} }, indexer_budget = common.optional,
     output_gate_type = { one_of = { "silu", "sigmoid" } },
-  })
+  }
 end
 
 local without = {
@@ -110,7 +110,8 @@ local function parts_of(c)
 end
 
 return function(config, tensors)
-  local c = fields(config, known(), without)
+  local c = class.fields("qwen4_exp_text", config, known(), without,
+    { "full_attention_interval" })
   experts.take_activation(c)
   experts.check_top(c, c.num_experts)
   common.divides(c, "num_key_value_heads", "num_attention_heads")

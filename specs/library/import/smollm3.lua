@@ -16,11 +16,11 @@ local function turning(c)
 end
 
 return function(config, tensors)
-  local c = fields(config, class.known("smollm3", common.known(common.with(common.window_fields, {
+  local c = class.fields("smollm3", config, common.known(common.with(common.window_fields, {
     tie_word_embeddings = common.yes, num_key_value_heads = common.kv_heads,
     no_rope_layers = { type = "list", of = { type = "integer", min = 0, max = 1 } },
     no_rope_layer_interval = common.size(),
-  }))), { "max_window_layers" })
+  })), { "max_window_layers" }, { "head_dim" })
   local d, heads = common.heads(c)
   heads.bias = c.attention_bias
   local rope, turns = common.rope(c, { head_dim = d }), turning(c)

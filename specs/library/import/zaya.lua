@@ -6,7 +6,7 @@ local common, class, experts = builtin "common", builtin "class", builtin "exper
 local taps = { type = "integer", min = 1, max = 64, required = true }
 
 local function known()
-  return class.known("zaya", common.known {
+  return common.known {
     intermediate_size = false, mlp_bias = false, rope_theta = false, rope_scaling = false,
     rope_parameters = { type = "object" }, partial_rotary_factor = false,
     head_dim = common.size(), num_key_value_heads = common.size(),
@@ -15,7 +15,7 @@ local function known()
     num_experts = common.size(), num_experts_per_tok = experts.only(1),
     moe_intermediate_size = common.size(), router_hidden_size = common.size(),
     cca_time0 = taps, cca_time1 = taps,
-  })
+  }
 end
 
 local function attends(c, kind)
@@ -69,7 +69,7 @@ local function stream_tensors(out, ours, theirs)
 end
 
 return function(config, tensors)
-  local c = fields(config, known(),
+  local c = class.fields("zaya", config, known(),
     { "intermediate_size", table.unpack(experts.without_effect) })
   experts.take_activation(c)
   experts.check_count(c, c.num_experts)
@@ -80,6 +80,7 @@ return function(config, tensors)
     hybrid = { rope_theta = 5000000, partial_rotary_factor = 0.5 },
     hybrid_sliding = { rope_theta = 10000, partial_rotary_factor = 0.5 },
   }
+  common.check_nested(c.rope_parameters, "rope_parameters", { "hybrid", "hybrid_sliding" })
   local some, layers = moe {
     experts = c.num_experts, top = 1, hidden = c.moe_intermediate_size, score = "softmax",
     activation = c.activation, normalize = false, skip = true,
