@@ -38,6 +38,18 @@ static int check_shape(const PlannedTensor *t, const Shape *s, Error *e) {
                      shape_print(found, t->rank, t->shape));
 }
 
+/* Integers are tables of ids, which no step changes; as weights they are codes of others. */
+static int check_numbers(const PlannedTensor *t, const Node *param, Error *e) {
+    for (int k = 0; k < t->pieces && !param->attr->buffer; k++) {
+        const StoredTensor *from = t->piece[k].from;
+        if (from && dtype_is_integer(from->tensor->dtype))
+            return error_set(e, STATUS_USER, "%s:%s: expected F32, BF16 or F16, found %s, for '%s'",
+                             from->file->path, from->tensor->name, dtype_name(from->tensor->dtype),
+                             t->name);
+    }
+    return STATUS_OK;
+}
+
 /* The plan by name, and which of it the spec has. */
 typedef struct Matching {
     Import *i;
@@ -86,6 +98,7 @@ static int match_param(Matching *x, const Param *param, Error *e) {
             continue;
         }
         status = check_shape(found, &s, e);
+        if (!status) status = check_numbers(found, param->node, e);
         x->gone[found - x->i->made.plan.tensor] = false;
         x->matched++;
     }

@@ -51,6 +51,28 @@ local function show(v)
   return describe(v)
 end
 
+-- A value as config.json has it, not in full length: what a message shows of an unknown field.
+local function value_text(v)
+  if v == null then return "null" end
+  if type(v) == "string" then return '"' .. v:sub(1, 60) .. '"' end
+  if type(v) ~= "table" then return tostring(v) end
+  local out, names = {}, {}
+  for i = 1, math.min(#v, 9) do out[i] = value_text(v[i]) end
+  for name in pairs(v) do
+    if type(name) == "string" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for i = 1, math.min(#names, 9) do out[i] = '"' .. names[i] .. '": ' .. value_text(v[names[i]]) end
+  local text = table.concat(out, ", ")
+  if #text > 60 or #v > 9 or #names > 9 then text = text:sub(1, 60) .. " ..." end
+  return #names > 0 and "{" .. text .. "}" or "[" .. text .. "]"
+end
+
+-- The same in words.
+local function show_whole(v)
+  return type(v) == "table" and show(v) .. ", " .. value_text(v) or show(v)
+end
+
 -- An error of the folder: no line of an importer is to blame.
 local function refuse(where, expected, found)
   error(request.path .. "/config.json: " .. where .. ": expected " .. expected .. ", found "
@@ -137,9 +159,13 @@ local function fields(given, known, without_effect, where, only)
   end
   for name, v in pairs(given) do
     if not known[name] and name == "quantization_config" then check_quantized(before .. name, v)
+    elseif not known[name] and not also[name] and name == "text_config" and not where then
+      refuse(name, "the configuration of a text model alone", "one inside another: write both what "
+        .. "it holds into config.json and its tensors under their names in a text model, or import "
+        .. "with --importer FILE.lua")
     elseif not known[name] and not also[name] and not (whole[where or ""] and inert[name]) then
       refuse(before .. name, "only fields that this importer knows"
-        .. (only and " with " .. only or ""), show(v)
+        .. (only and " with " .. only or ""), show_whole(v)
         .. "; one that is without effect may be removed")
     end
   end
@@ -427,6 +453,13 @@ end })
 -- Files of import/ that are no importers.
 local helper = { kit = true, common = true, experts = true, class = true, classes = true }
 
+-- Of a model of several parts: what its text model is.
+local function inner_kind()
+  local inner = request.config.text_config
+  local kind = type(inner) == "table" and inner.model_type
+  return type(kind) == "string" and ", with text_config.model_type '" .. kind:sub(1, 60) .. "'" or ""
+end
+
 -- The importer for the folder's model_type.
 local function choose()
   local kind = request.config.model_type
@@ -437,7 +470,7 @@ local function choose()
     if not helper[name] then known[#known + 1] = name end
   end
   refuse("model_type", "one of " .. enumerate(known, "and")
-    .. ", or --importer FILE.lua", show(kind == nil and null or kind))
+    .. ", or --importer FILE.lua", (kind == nil and "none" or show(kind)) .. inner_kind())
 end
 
 -- Another mixer or route, as the command line says it.
