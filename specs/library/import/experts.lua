@@ -14,19 +14,20 @@ experts.without_effect = {
   "aux_loss_alpha", "seq_aux",
 }
 
--- Both names of a field: the one that is there, which experts.called tells, and not two values.
+-- A field of two names, of which c has the first then: the one that is there, or both, which
+-- experts.called tells, and not two values.
 function experts.either(c, first, second, default)
   if c[first] ~= nil and c[second] ~= nil and c[first] ~= c[second] then
     refuse(second, tostring(c[first]) .. ", as " .. first .. " says", tostring(c[second]))
   end
-  if c[first] ~= nil then return c[first] end
-  c.called = c.called or {}
-  if c[second] ~= nil then
-    c.called[first] = second
-    return c[second]
+  if c[first] == nil then
+    c.called = c.called or {}
+    c.called[first] = c[second] ~= nil and second or first .. " or " .. second
+    c[first] = c[second]
+    if c[first] == nil then c[first] = default end
+    if c[first] == nil then refuse(c.called[first], "a positive integer", "none") end
   end
-  if default == nil then refuse(first .. " or " .. second, "a positive integer", "none") end
-  return default
+  return c[first]
 end
 
 -- The name that config.json has for a field.
