@@ -97,8 +97,8 @@ static int match_param(Matching *x, const Param *param, Error *e) {
             status = add_fresh(x, name, param, e);
             continue;
         }
-        status = check_shape(found, &s, e);
-        if (!status) status = check_numbers(found, param->node, e);
+        status = check_numbers(found, param->node, e);
+        if (!status) status = check_shape(found, &s, e);
         x->gone[found - x->i->made.plan.tensor] = false;
         x->matched++;
     }

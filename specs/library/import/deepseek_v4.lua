@@ -60,9 +60,13 @@ local function nest_ropes(c)
     end
     return { main = common.with(own, main), compress = common.with(own, compress) }
   end
-  if main ~= nil or compress ~= nil then
-    refuse("rope_parameters." .. (main == nil and "main" or "compress"), "an object",
-      "one of the two ropes without the other")
+  for _, name in ipairs(main == nil and compress == nil and {} or { "main", "compress" }) do
+    local where = "rope_parameters." .. name
+    if given[name] == nil then
+      refuse(where, "an object", "one of the two ropes without the other")
+    elseif type(given[name]) ~= "table" then
+      fields(given[name], {}, nil, where) -- which refuses it
+    end
   end
   if not share then
     share = c.qk_rope_head_dim and c.qk_rope_head_dim / c.head_dim or 64 / 512
