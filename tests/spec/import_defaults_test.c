@@ -157,10 +157,12 @@ static bool same_with(Trial *t, const char *config, const char *field, const cha
     return same;
 }
 
+static const char no_word[] = "\"a word that no field takes\"";
+
 /* Whether the spec with null is what null says; 'value': the class's own. */
 static bool is_null(Trial *t, const char *config, const char *field, bool taken, const char *value,
                     const char *spec) {
-    if (same_with(t, config, field, "\"a word that no field takes\"", spec)) return true;
+    if (same_with(t, config, field, no_word, spec)) return true;
     if (!taken) return false;
     if (!strcmp(value, "true") || !strcmp(value, "false"))
         return same_with(t, config, field, "false", spec);
@@ -189,16 +191,61 @@ static bool check_null(Trial *t, const char *config, const char *field, bool tak
     return right;
 }
 
+/* == Values of other types ================================================ */
+
+typedef enum Type { NUMBER, WORD, FLAG, OTHER } Type;
+
+/* Of the value that a class gives; OTHER: null, lists and objects. */
+static Type type_of(const char *value) {
+    if (*value == '"') return WORD;
+    if (*value == 't' || *value == 'f') return FLAG;
+    return strchr("-0123456789", *value) ? NUMBER : OTHER;
+}
+
+/* Whether no value is one of a class's field by mistake: each of another type is refused, unless
+** nothing computes with the field; a number out of range, too, or it makes a spec of numbers. */
+static bool check_types(Trial *t, const char *config, const char *field, const char *value) {
+    static const struct {
+        Type type;
+        const char *text;
+    } others[] = { { WORD, "\"4\"" },
+                   { WORD, "\"\"" },
+                   { OTHER, "[1]" },
+                   { OTHER, "[]" },
+                   { OTHER, "{\"a\": 1}" },
+                   { FLAG, "true" },
+                   { NUMBER, "-1" },
+                   { NUMBER, "0" },
+                   { NUMBER, "2.5" },
+                   { NUMBER, "1e300" },
+                   { NUMBER, "9223372036854775807" } };
+    Type own = type_of(value);
+    bool right = true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        Error e;
+        char *spec = spec_with(t, config, field, others[i].text, &e);
+        bool fits = own == OTHER || own == others[i].type;
+        bool good = spec ? !strstr(spec, "nan") && !strstr(spec, "inf")
+                && (fits || same_with(t, config, field, no_word, spec))
+                         : is_clear(&e);
+        if (!good)
+            print_error("%s = %s, of itself %s: %s\n", field, others[i].text, value,
+                        spec ? spec : e.text);
+        right = right && good;
+        free(spec);
+    }
+    return right;
+}
+
 /* == Fields that no class has ============================================= */
 
-/* Objects that are of no text model. */
-static const char *const others[] = { "vision_config", "audio_config" };
+static const char *const no_text[] = { "vision_config", "audio_config" };
 
-/* Whether the object at 'at' is, or is in, one of 'others'. */
+/* Whether the object at 'at' is, or is in, one of 'no_text'. */
 static bool is_other(const char *config, const char *at) {
     char name[64];
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        print_text(name, sizeof name, "\n  \"%s\": {", others[i]);
+    for (size_t i = 0; i < sizeof no_text / sizeof *no_text; i++) {
+        print_text(name, sizeof name, "\n  \"%s\": {", no_text[i]);
         const char *begin = strstr(config, name);
         const char *end = begin ? strstr(begin, "\n  }") : NULL;
         if (begin && at > begin && at < end) return true;
@@ -226,9 +273,8 @@ static int check_invented(Trial *t, const char *config) {
     for (const char *at = config; (at = strchr(at, '{')); at++) {
         if (is_other(config, at)) continue;
         for (size_t i = 0; i < sizeof values / sizeof *values; i++, tried++) {
-            bool empty = at[1 + strspn(at + 1, " \n")] == '}';
-            print_text(t->text, sizeof t->text, "%.*s\"no_such_field\": %s%s%s",
-                       (int)(at + 1 - config), config, values[i], empty ? "" : ",", at + 1);
+            print_text(t->text, sizeof t->text, "%.*s\"no_such_field\": %s,%s",
+                       (int)(at + 1 - config), config, values[i], at + 1);
             wrong += !check_refused(t, shown[i], values[i]);
         }
     }
@@ -282,6 +328,7 @@ static void check_importer(const char *name) {
         if (strncmp(line, name, prefix) || line[prefix] != ' ') continue;
         assert_int_equal(sscanf(line, "%63s %63s %7s %511[^\n]", kind, field, taken, value), 4);
         wrong += !check_field(&t, config, field, value, &alike);
+        wrong += !check_types(&t, config, field, value);
         wrong += !check_null(&t, config, field, !strcmp(taken, "null"), value);
     }
     wrong += check_invented(&t, config) + check_invented_object(&t, config);
