@@ -154,9 +154,9 @@ end
 
 return function(config, tensors)
   local c = class.fields("deepseek_v4", config, known(), without, { "qk_rope_head_dim" })
-  for first, second in pairs { n_routed_experts = "num_local_experts",
-                               moe_intermediate_size = "intermediate_size" } do
-    c[first] = experts.either(c, first, second, class.default("deepseek_v4", first))
+  for _, names in ipairs { { "n_routed_experts", "num_local_experts" },
+                           { "moe_intermediate_size", "intermediate_size" } } do
+    experts.either(c, names[1], names[2], class.default("deepseek_v4", names[1]))
   end
   experts.take_activation(c)
   fields(c.compress_rates or {}, { [sparse] = {}, [heavy] = {} }, nil, "compress_rates")
