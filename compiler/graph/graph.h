@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAXRANK = 4, MAXRESULT = 6, MAXLISTS = 30000 };
+enum { MAXRANK = 4, MAXRESULT = 7, MAXLISTS = 30000 };
 
 typedef enum Op {
 #define OP1(name, ...) OP_##name,

@@ -2,7 +2,8 @@
 ** A recurrence over time, and its gradient.  Per head and sequence a state S [dk,dv] starts at 0; a
 ** token of q, k [dk], v [dv] does
 **
-**   S <- e^g S        by rows, g one number for each, or one for the head; absent: 0
+**   S <- e^g S        by rows, g one number for each, or one for the head; absent: 0; with rates
+**                     [H,dk], the same for all tokens: one for the head, times the row's rate
 **   u = v             or, with 'delta', u = beta (v - S^T k)
 **   S <- S + k u^T    o = S^T q
 **
@@ -19,14 +20,16 @@
 
 RecurrenceShape recurrence_shape(const Node *n) {
     const Shape *q = &n->in[0]->shape, *v = &n->in[2]->shape;
-    bool back = n->op == OP_recurrence_grad, decays = n->nin - back - n->attr->delta > 3;
+    bool back = n->op == OP_recurrence_grad;
+    int more = n->nin - back - n->attr->delta - 3; /* decay, rate */
     return (RecurrenceShape){ .heads = v->dim[0],
                               .groups = q->dim[0],
                               .dk = q->dim[1],
                               .dv = v->dim[1],
-                              .decay = decays ? 3 : 0,
-                              .beta = n->attr->delta ? 3 + decays : 0,
-                              .by_head = decays && n->in[3]->shape.rank == 1 };
+                              .decay = more > 0 ? 3 : 0,
+                              .rate = more > 1 ? 4 : 0,
+                              .beta = n->attr->delta ? 3 + more : 0,
+                              .by_head = more == 1 && n->in[3]->shape.rank == 1 };
 }
 
 /* Products with the state, then those of a chunk's tokens among themselves. */
@@ -43,8 +46,8 @@ double recurrence_flops(const Node *n) {
 
 static const char *check_operands(Node *n, int more) {
     int least = 3 + n->attr->delta + more;
-    if (n->nin < least || n->nin > least + 1)
-        return graph_format(n->g, "takes %d or %d operands, found %d", least, least + 1, n->nin);
+    if (n->nin < least || n->nin > least + 2)
+        return graph_format(n->g, "takes %d to %d operands, found %d", least, least + 2, n->nin);
     const char *error = operand_is(n, 0, "q", "[tokens,heads,dk]", LEAD_TOKENS, F32, 2);
     if (!error) error = operand_is(n, 1, "k", "[tokens,heads,dk]", LEAD_TOKENS, F32, 2);
     if (!error) error = operand_is(n, 2, "v", "[tokens,heads,dv]", LEAD_TOKENS, F32, 2);
@@ -77,12 +80,23 @@ static const char *check_factor(Node *n, int i, const char *name, int64_t channe
                         shape_text(n->g, x));
 }
 
+/* Unless rates are of all channels, and the decay of heads. */
+static const char *check_rate(Node *n, const RecurrenceShape *r) {
+    const Shape *x = &n->in[r->rate]->shape;
+    if (x->lead == LEAD_NONE && x->type == F32 && x->rank == 2 && x->dim[0] == r->heads
+        && x->dim[1] == r->dk)
+        return check_factor(n, r->decay, "decay", 0);
+    return graph_format(n->g, "rate must be [%lld,%lld], not %s", (long long)r->heads,
+                        (long long)r->dk, shape_text(n->g, x));
+}
+
 static const char *check_all(Node *n, int more) {
     const char *error = check_operands(n, more);
     if (!error) error = check_pairs(n);
     if (error) return error;
     RecurrenceShape r = recurrence_shape(n);
-    if (r.decay) error = check_factor(n, r.decay, "decay", r.dk);
+    if (r.rate) error = check_rate(n, &r);
+    else if (r.decay) error = check_factor(n, r.decay, "decay", r.dk);
     if (!error && r.beta) error = check_factor(n, r.beta, "delta", 0);
     return error;
 }
@@ -94,7 +108,7 @@ const char *shape_recurrence(Node *n) {
 }
 
 void vjp_recurrence(Node *n, Node **dy, Node **dx) {
-    Node *in[6];
+    Node *in[7];
     memcpy(in, n->in, (size_t)n->nin * sizeof *in);
     in[n->nin] = dy[0];
     dx[0] = op_build(n->g, OP_recurrence_grad, n->nin + 1, in, *n->attr);
@@ -103,13 +117,14 @@ void vjp_recurrence(Node *n, Node **dy, Node **dx) {
     dx[2] = op_side(dx[0], 2);
     if (r.decay) dx[r.decay] = op_side(dx[0], 3);
     if (r.beta) dx[r.beta] = op_side(dx[0], 4);
+    if (r.rate) dx[r.rate] = op_sum(op_side(dx[0], RECURRENCE_RATE), 0);
 }
 
 /* == One token of one head ================================================ */
 
 /* What it reads, by EvalStep's operands. */
 typedef struct Token {
-    const double *q, *k, *v, *g, *beta, *d_o;
+    const double *q, *k, *v, *g, *rate, *beta, *d_o;
 } Token;
 
 /* A head of a sequence: first row, how many, where they are. */
@@ -120,6 +135,9 @@ typedef struct HeadRun {
 
 static double *numbers(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
 
+/* Numbers of a head's decay, of each token. */
+static int64_t decays_of(const RecurrenceShape *r) { return r->by_head || r->rate ? 1 : r->dk; }
+
 static Token token_at(const EvalStep *s, const HeadRun *x, int64_t t) {
     const RecurrenceShape *r = &x->r;
     int64_t row = x->row + t, at = row * r->heads + x->head,
@@ -127,13 +145,15 @@ static Token token_at(const EvalStep *s, const HeadRun *x, int64_t t) {
     return (Token){ .q = s->in[0] + group * r->dk,
                     .k = s->in[1] + group * r->dk,
                     .v = s->in[2] + at * r->dv,
-                    .g = r->decay ? s->in[r->decay] + at * (r->by_head ? 1 : r->dk) : NULL,
+                    .g = r->decay ? s->in[r->decay] + at * decays_of(r) : NULL,
+                    .rate = r->rate ? s->in[r->rate] + x->head * r->dk : NULL,
                     .beta = r->beta ? s->in[r->beta] + at : NULL,
                     .d_o = s->n->op == OP_recurrence_grad ? s->in[s->n->nin - 1] + at * r->dv
                                                           : NULL };
 }
 
 static double decay_of(const RecurrenceShape *r, const Token *t, int64_t c) {
+    if (t->rate) return exp(*t->g * t->rate[c]);
     return t->g ? exp(t->g[r->by_head ? 0 : c]) : 1;
 }
 
@@ -198,8 +218,8 @@ void eval_recurrence(const EvalStep *s) { each_run(s, forward); }
 
 /* == recurrence_grad: the operands of recurrence, and do ================== */
 
-/* Results of the absent are no values; the last is the kernel's room for states: a row of a chunk
-** has its share of the state after it. */
+/* Results of the absent are no values; one is the kernel's room for states: a row of a chunk has
+** its share of the state after it. */
 const char *shape_recurrence_grad(Node *n) {
     const char *error = check_all(n, 1);
     if (error) return error;
@@ -214,6 +234,10 @@ const char *shape_recurrence_grad(Node *n) {
     n->side[3] = n->side[4] = (Shape){ 0 };
     if (r.decay) n->side[3] = n->in[r.decay]->shape;
     if (r.beta) n->side[4] = n->in[r.beta]->shape;
+    n->side[RECURRENCE_RATE] = (Shape){ 0 };
+    if (r.rate)
+        n->side[RECURRENCE_RATE] =
+            (Shape){ .type = F32, .rank = 3, .dim = { RECURRENCE_SUMS, r.heads, r.dk } };
     n->side[RECURRENCE_ROOM] = n->shape;
     n->side[RECURRENCE_ROOM].dim[0] = r.heads;
     n->side[RECURRENCE_ROOM].dim[1] = (r.dk * r.dv + RECURRENCE_CHUNK - 1) / RECURRENCE_CHUNK;
@@ -227,16 +251,20 @@ void vjp_recurrence_grad(Node *n, Node **dy, Node **dx) {
 
 /* Where a token's gradients go. */
 typedef struct TokenGrad {
-    double *q, *k, *v, *g, *beta;
+    double *q, *k, *v, *g, *rate, *beta;
 } TokenGrad;
 
 static TokenGrad gradient_at(const EvalStep *s, const HeadRun *x, int64_t t) {
     const RecurrenceShape *r = &x->r;
     int64_t row = x->row + t, at = row * r->heads + x->head,
             group = row * r->groups + x->head / (r->heads / r->groups);
-    return (TokenGrad){ s->out[0] + group * r->dk, s->out[1] + group * r->dk,
+    int64_t sum = sequence_of(s, row) % RECURRENCE_SUMS;
+    return (TokenGrad){ s->out[0] + group * r->dk,
+                        s->out[1] + group * r->dk,
                         s->out[2] + at * r->dv,
-                        r->decay ? s->out[3] + at * (r->by_head ? 1 : r->dk) : NULL,
+                        r->decay ? s->out[3] + at * decays_of(r) : NULL,
+                        r->rate ? s->out[RECURRENCE_RATE] + (sum * r->heads + x->head) * r->dk
+                                : NULL,
                         r->beta ? s->out[4] + at : NULL };
 }
 
@@ -275,7 +303,9 @@ static void decay_back(const RecurrenceShape *r, const Token *t, const double *P
                        TokenGrad d) {
     for (int64_t c = 0; t->g && c < r->dk; c++)
         for (int64_t i = 0; i < r->dv; i++) {
-            d.g[r->by_head ? 0 : c] += dS[c * r->dv + i] * P[c * r->dv + i];
+            double dg = dS[c * r->dv + i] * P[c * r->dv + i];
+            d.g[decays_of(r) == 1 ? 0 : c] += t->rate ? dg * t->rate[c] : dg;
+            if (t->rate) d.rate[c] += dg * *t->g;
             dS[c * r->dv + i] *= decay_of(r, t, c);
         }
 }

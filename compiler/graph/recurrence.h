@@ -5,14 +5,16 @@
 
 #include "graph.h"
 
-/* Tokens between states that the gradient's kernel keeps; its result that it keeps them in. */
-enum { RECURRENCE_CHUNK = 64, RECURRENCE_ROOM = 5 };
+/* Tokens between states that the gradient's kernel keeps; its result that it keeps them in; the
+** one of rates, and how many sums over sequences that is: sequences whose numbers leave the same
+** remainder have one, so that sums do not depend on who computes them. */
+enum { RECURRENCE_CHUNK = 64, RECURRENCE_ROOM = 5, RECURRENCE_RATE = 6, RECURRENCE_SUMS = 8 };
 
 typedef struct RecurrenceShape {
     int64_t heads, groups; /* of v and o; of q and k */
     int64_t dk, dv;        /* of a head of q and k; of v */
-    int decay, beta;       /* which operands; 0: there is none */
-    bool by_head;          /* one decay for all channels */
+    int decay, rate, beta; /* which operands; 0: there is none */
+    bool by_head;          /* one decay for all channels; with rates no */
 } RecurrenceShape;
 
 RecurrenceShape recurrence_shape(const Node *n);

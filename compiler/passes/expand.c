@@ -29,17 +29,19 @@ static bool reads_memory(const Node *n) {
 
 typedef struct Expand {
     UniformLists *lists;
-    int *sides; /* by id: how many of the node's other results that are rows have nodes */
+    int *sides; /* by id: how many of the node's other results have nodes */
 } Expand;
 
-static bool is_row_result(const Node *n, int result) { return n->side[result].lead == LEAD_TOKENS; }
+static bool is_result(const Node *n, int result) {
+    return n->side[result].lead == LEAD_TOKENS || n->side[result].rank > 0;
+}
 
 static int *count_sides(Graph *g, const bool *needed) {
     int *sides = graph_scratch(g, ((size_t)g->n + 1) * sizeof *sides);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (n->op != OP_side || !needed[i]) continue;
-        sides[n->in[0]->id] += is_row_result(n->in[0], (int)n->attr->first);
+        sides[n->in[0]->id] += is_result(n->in[0], (int)n->attr->first);
     }
     return sides;
 }
@@ -47,11 +49,11 @@ static int *count_sides(Graph *g, const bool *needed) {
 /* NULL: all are there. */
 static Node *with_sides(Rebuild *r, const Node *old, Node **in, int there) {
     for (int i = 1; i < node_results(old); i++)
-        there -= is_row_result(old, i);
+        there -= is_result(old, i);
     if (there >= 0) return NULL;
     Node *n = rebuild_copy(r, old, in);
     for (int i = 1; i < node_results(n); i++)
-        if (is_row_result(n, i)) op_side(n, i);
+        if (is_result(n, i)) op_side(n, i);
     return n;
 }
 

@@ -88,6 +88,7 @@ static void run_form(PassRun *r) {
                              r->program == PLAN_GENERATE || rounds_keys(r) });
 }
 
+static void run_decays(PassRun *r) { r->g = pass_decays(r->g); }
 static void run_gradient(PassRun *r) { pass_gradient(r->g); }
 
 static bool is_statistic(const char *output) {

@@ -140,6 +140,7 @@ typedef struct Form {
     bool generating, training, decoding;
 } Form;
 Graph *pass_form(Graph *g, Form form);      /* form.c: as trained, or as it generates */
+Graph *pass_decays(Graph *g);               /* decays.c: recurrences take factors of decays */
 bool plan_has_forms(const Graph *g);        /* it generates otherwise than it is trained */
 bool plan_has_decoding(const Graph *g);     /* the program with caches is another */
 Graph *pass_simplify(Graph *g);             /* simplify.c: identities */

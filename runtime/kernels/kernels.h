@@ -181,6 +181,8 @@ typedef struct Recurrence {
     const float *q, *k, *v; /* [rows][groups * dk] twice, [rows][heads * dv] */
     /* [rows][heads * dk], by head [rows][heads]; [rows][heads]; NULL: there is none */
     const float *decay, *beta;
+    /* [heads][dk]; if not NULL, 'decay' is by head, and each channel's is its product with this */
+    const float *rate;
     int64_t ldq, ldk, ldv, lddecay, ldbeta;
     float *o; /* [rows][heads * dv] */
     int64_t ldo;
@@ -192,6 +194,9 @@ typedef struct Recurrence {
     const float *dout;
     float *dq, *dk_, *dvalue, *ddecay, *dbeta;
     float *room; /* [rows][heads * ceil(dk * dv / 64)] */
+    /* [sums][heads][dk]; of all sequences whose numbers, divided by 'sums', leave the sum's */
+    float *drate;
+    int32_t sums;
     int64_t lddout, lddq, lddk, lddv, ldddecay, lddbeta, ldroom;
 } Recurrence;
 /* Work space a worker needs, in bytes, for heads up to dk and dv; 'gradient': backward too. */

@@ -105,6 +105,10 @@ void k_rows_out(int64_t n, int64_t d, const float *from, int64_t ld, float *to, 
 void k_rows_scale(int64_t n, int64_t d, const float *x, float *y, int64_t ld);
 void k_rows_multiply(int64_t n, int64_t d, const float *a, const float *b, float *y, int64_t ld);
 
+/* Numbers of a head's decay, of each token, where they are read; and of those that it comes to. */
+INLINE int64_t decays_of(const Recurrence *a) { return a->by_head || a->rate ? 1 : a->dk; }
+INLINE int64_t channels_of(const Recurrence *a) { return a->by_head ? 1 : a->dk; }
+
 /* Where the state of a head of a sequence lies, [dk][dv]. */
 INLINE float *state_of(const Recurrence *a, int64_t sequence, int64_t head) {
     return (float *)((char *)a->states[sequence] + a->carried) + head * a->dk * a->dv;
@@ -114,7 +118,11 @@ INLINE float *state_of(const Recurrence *a, int64_t sequence, int64_t head) {
 void k_recurrence_steps(const Recurrence *a, const HeadRows *h, float *state, float *scratch);
 int64_t k_steps_floats(int64_t dk, int64_t dv);
 
-/* recurrence_grad.c */
+/* recurrence_grad.c: a task of a sequence's, or of the sequences' of one sum of rates, is a part:
+** the heads of as many groups as go together. */
+INLINE float *drate_of(const Recurrence *a, int64_t sequence, int64_t head) {
+    return a->drate + (sequence % a->sums * a->heads + head) * a->dk;
+}
 int64_t k_recurrence_grad_floats(int64_t dk, int64_t dv);
 
 #endif

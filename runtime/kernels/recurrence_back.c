@@ -215,12 +215,31 @@ static void by_powers(BackChunk *x) {
         }
 }
 
+/* Of a head's numbers, and of its channels' rates onto what later tokens gave. */
+static void rates_out(const BackChunk *x, float *to) {
+    const Recurrence *a = x->a;
+    const Chunk *c = &x->c;
+    const float *rate = a->rate + x->h.head * a->dk,
+                *decay = a->decay + (x->h.row + c->first) * a->lddecay + x->h.head;
+    float *drate = drate_of(a, x->sequence, x->h.head);
+    for (int64_t i = 0; i < c->count; i++) {
+        V sum = v_zero(), g = v_splat(decay[i * a->lddecay]);
+        for (int64_t e = 0; e < a->dk; e += LANES) {
+            V dg = v_load(c->g + i * c->ldk + e);
+            sum = v_fma(dg, load_left(rate + e, a->dk - e), sum);
+            store_left(drate + e, a->dk - e, v_fma(dg, g, load_left(drate + e, a->dk - e)));
+        }
+        to[i * a->ldddecay + x->h.head] = v_sum(sum);
+    }
+}
+
 /* Gradients of decays lie in g. */
 static void decays_out(const BackChunk *x) {
     const Recurrence *a = x->a;
     const Chunk *c = &x->c;
     float *to = a->ddecay + (x->h.row + c->first) * a->ldddecay;
-    if (!a->by_head)
+    if (a->rate) rates_out(x, to);
+    else if (!a->by_head)
         k_rows_out(c->count, a->dk, c->g, c->ldk, to + x->h.head * a->dk, a->ldddecay, 0);
     for (int64_t i = 0; a->by_head && i < c->count; i++) {
         V sum = v_zero();

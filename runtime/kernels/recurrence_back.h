@@ -7,6 +7,7 @@
 
 typedef struct BackChunk {
     const Recurrence *a;
+    int64_t sequence;
     HeadRows h;
     Chunk c;                     /* c.v: u */
     float *S, *dS;               /* [dk][dv], before the chunk; after it, then before it */

@@ -15,12 +15,13 @@ int64_t k_channels_floats(int64_t dk) {
 INLINE void forward_heads(const int n, const int outputs, const int keep, const ChannelBlock *b,
                           const ChannelHeads *h) {
     const Recurrence *a = b->a;
-    const int dk = n * LANES, decays = a->decay != 0, by_head = a->by_head;
-    const int64_t count = h->count, channels = by_head ? 1 : dk;
+    const int dk = n * LANES, decays = a->decay != 0, by_head = a->by_head, rates = a->rate != 0;
+    const int64_t count = h->count;
     const float *at_q = a->q + h->row * a->ldq + h->group * dk,
                 *at_k = a->k + h->row * a->ldk + h->group * dk,
                 *v = a->v + h->row * a->ldv + h->head,
-                *g = decays ? a->decay + h->row * a->lddecay + h->head * channels : v;
+                *g = decays ? a->decay + h->row * a->lddecay + h->head * decays_of(a) : v,
+                *rate = rates ? a->rate + h->head * dk : v;
     float *S = b->S + (h->head - b->first) * dk, *P = keep ? kept_at(b, b->P, h) : 0,
           *decay = keep ? kept_at(b, b->decay, h) : 0;
     V k[CHANNEL_VECTORS], q[CHANNEL_VECTORS], o[LANES], e = v_splat(1.0f);
@@ -33,7 +34,8 @@ INLINE void forward_heads(const int n, const int outputs, const int keep, const 
         for (int i = 0; i < n; i++) {
             int64_t at = l * dk + i * LANES;
             if (decays && by_head && i == 0) e = v_exp(v_splat(g[l]));
-            if (decays && !by_head) e = v_exp(v_load(g + at));
+            if (decays && !by_head)
+                e = v_exp(rates ? v_splat(g[l]) * v_load(rate + at) : v_load(g + at));
             V s = v_load(S + at) * e;
             if (keep) v_store(P + at, s), v_store(decay + at, e);
             s = v_fma(k[i], u, s);
@@ -47,10 +49,9 @@ INLINE void forward_heads(const int n, const int outputs, const int keep, const 
 
 /* The decays of the same heads some tokens on. */
 INLINE void fetch_decays(const Recurrence *a, const ChannelHeads *h) {
-    int64_t channels = a->by_head ? 1 : a->dk;
-    if (a->decay)
-        fetch(a->decay + (h->row + CHANNEL_AHEAD) * a->lddecay + h->head * channels,
-              h->count * channels, 0);
+    int64_t n = decays_of(a);
+    if (a->decay && n > 1)
+        fetch(a->decay + (h->row + CHANNEL_AHEAD) * a->lddecay + h->head * n, h->count * n, 0);
 }
 
 INLINE void forward_sizes(const int n, const int outputs, const int keep, const ChannelBlock *b,

@@ -21,6 +21,7 @@ INLINE int by_channels(const Recurrence *a) {
 
 typedef struct ChannelBlock {
     const Recurrence *a;
+    int64_t sequence;     /* backward */
     int64_t first, heads; /* of the block */
     float *S, *dS;        /* [heads][dk]: the state after a token; backward: its gradient */
     float *P, *decay;     /* backward, [token][head][dk]: decayed states, what they decayed by */
@@ -58,7 +59,7 @@ void k_channels_forward(const ChannelBlock *b, int64_t row, int64_t count, int o
 int64_t k_channels_floats(int64_t dk);
 
 /* recurrence_channels_back.c */
-int64_t k_channels_grad_tasks(const Recurrence *a);
-void k_channels_grad(const Recurrence *a, int64_t task, float *scratch);
+void k_channels_grad(const Recurrence *a, int64_t sequence, int64_t first, int64_t end,
+                     float *scratch);
 
 #endif

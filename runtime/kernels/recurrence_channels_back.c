@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** A recurrence by channels, backward, as recurrence_lanes_back.c has it, but without a delta rule.
-** A task is the heads of one sequence that share q and k, block by block.  A sequence is gone over
+** The heads of one sequence that share q and k go block by block.  A sequence is gone over
 ** twice: forward for the state after each block of tokens, which lies in the room for states; then
 ** back, where a block's tokens are gone over once more for what each decays, and by what.
 */
@@ -18,7 +18,9 @@ INLINE void open_shared(const int n, const ChannelHeads *h, const float *at, V *
 /* Where a token's numbers of these heads begin. */
 typedef struct ChannelRows {
     const float *q, *k, *v, *dout, *P, *decay;
-    float *dS, *ddecay; /* ddecay: if by channel, not NULL */
+    const float *rate, *g; /* rates of the heads' channels, and what they are times; or NULL */
+    float *dS;
+    float *ddecay, *drate; /* of what is by channel; or NULL */
 } ChannelRows;
 
 INLINE ChannelRows rows_of(const ChannelBlock *b, const ChannelHeads *h) {
@@ -32,7 +34,10 @@ INLINE ChannelRows rows_of(const ChannelBlock *b, const ChannelHeads *h) {
         .P = kept_at(b, b->P, h),
         .decay = kept_at(b, b->decay, h),
         .dS = b->dS + (h->head - b->first) * dk,
-        .ddecay = a->decay && !a->by_head ? a->ddecay + row * a->ldddecay + h->head * dk : 0,
+        .rate = a->rate ? a->rate + h->head * dk : 0,
+        .g = a->rate ? a->decay + row * a->lddecay + h->head : 0,
+        .ddecay = a->decay && decays_of(a) > 1 ? a->ddecay + row * a->ldddecay + h->head * dk : 0,
+        .drate = a->rate ? drate_of(a, b->sequence, h->head) : 0,
     };
 }
 
@@ -54,6 +59,10 @@ INLINE void back_heads(const int n, const ChannelRows *x, int64_t count, V *dq, 
             dk[i] = v_fma(dS, u, dk[i]);
             sum = v_fma(dS, k[i], sum);
             P *= dS;
+            if (r.rate) {
+                v_store(r.drate + at, v_fma(P, v_splat(r.g[l]), v_load(r.drate + at)));
+                P *= v_load(r.rate + at);
+            }
             sum_g += P;
             if (r.ddecay) v_store(r.ddecay + at, P);
             v_store(r.dS + at, dS * v_load(r.decay + at));
@@ -75,7 +84,7 @@ INLINE void back_token(const int n, const ChannelBlock *b, const ChannelHeads *h
     for (int i = 0; i < n; i++)
         v_store(at_dq + i * LANES, dq[i]), v_store(at_dk + i * LANES, dk[i]);
     store_left(a->dvalue + h->row * a->lddv + h->head, h->count, sums_of(du));
-    if (a->decay && a->by_head)
+    if (a->decay && !r.ddecay)
         store_left(a->ddecay + h->row * a->ldddecay + h->head, h->count, sums_of(dg));
 }
 
@@ -130,16 +139,11 @@ static void block_back(const ChannelBlock *b, const HeadRows *h, int64_t tokens)
     }
 }
 
-/* == Tasks ================================================================ */
-
-int64_t k_channels_grad_tasks(const Recurrence *a) { return a->sequences * a->groups; }
-
-void k_channels_grad(const Recurrence *a, int64_t task, float *scratch) {
-    int64_t tokens = lane_tokens(a->dk, 1), shared = a->heads / a->groups,
-            first = task % a->groups * shared, end = first + shared;
-    HeadRows h = k_recurrence_head(a, task / a->groups, first);
-    ChannelBlock b = { .a = a };
-    int64_t state = CHANNEL_HEADS * a->dk + LANES;
+void k_channels_grad(const Recurrence *a, int64_t sequence, int64_t first, int64_t end,
+                     float *scratch) {
+    int64_t tokens = lane_tokens(a->dk, 1), state = CHANNEL_HEADS * a->dk + LANES;
+    HeadRows h = k_recurrence_head(a, sequence, first);
+    ChannelBlock b = { .a = a, .sequence = sequence };
     b.S = take(&scratch, state), b.dS = take(&scratch, state);
     b.P = take(&scratch, tokens * CHANNEL_HEADS * a->dk);
     b.decay = take(&scratch, tokens * CHANNEL_HEADS * a->dk);

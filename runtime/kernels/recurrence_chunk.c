@@ -125,6 +125,22 @@ void k_chunk_rows(const Chunk *c, int64_t d, const float *from, int64_t ld, floa
             v_store(to + t * ldto + e, v_zero());
 }
 
+/* A head's number of each token, in the first of its row, times the rates of its channels. */
+static void by_rates(const float *rate, int64_t d, const Chunk *c) {
+    for (int64_t i = 0; i < c->blocks * BLOCK; i++) {
+        V x = v_splat(c->g[i * c->ldk]);
+        for (int64_t e = 0; e < d; e += LANES)
+            v_store(c->g + i * c->ldk + e, x * load_left(rate + e, d - e));
+    }
+}
+
+static void load_decays(const Recurrence *a, const HeadRows *h, int64_t row, const Chunk *c) {
+    int64_t g = decays_of(a);
+    if (!a->decay) return;
+    k_chunk_rows(c, g, a->decay + row * a->lddecay + h->head * g, a->lddecay, c->g, c->ldk);
+    if (a->rate) by_rates(a->rate + h->head * a->dk, a->dk, c);
+}
+
 void k_chunk_load(const Recurrence *a, const HeadRows *h, int64_t first, Chunk *c) {
     int64_t row = h->row + first;
     c->first = first;
@@ -135,9 +151,7 @@ void k_chunk_load(const Recurrence *a, const HeadRows *h, int64_t first, Chunk *
     k_chunk_rows(c, a->dv, a->v + row * a->ldv + h->head * a->dv, a->ldv, c->v, c->ldv);
     for (int64_t i = 0; a->beta && i < CHUNK; i++)
         c->beta[i] = i < c->count ? a->beta[(row + i) * a->ldbeta + h->head] : 0;
-    int64_t g = a->by_head ? 1 : a->dk;
-    if (a->decay)
-        k_chunk_rows(c, g, a->decay + row * a->lddecay + h->head * g, a->lddecay, c->g, c->ldk);
+    load_decays(a, h, row, c);
     decays(a, c);
     int64_t rows = c->blocks * BLOCK;
     k_rows_multiply(rows, a->dk, c->q, c->pre, c->ql, c->ldk);

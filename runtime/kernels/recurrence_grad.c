@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A recurrence over time, backward.  A task is the heads of one sequence that share q and k.
+** A recurrence over time, backward.  A task is the heads of one sequence that share q and k
+** (or of more groups, by lanes); with rates, of all sequences that have one sum of their gradients.
 ** Chunks are gone over twice: forward for the state before each and the error e of every token,
 ** u = beta e, which lie in the room for states and where gradients of v will be; then from the
 ** last to the first, dS the gradient of the state after a chunk:
@@ -205,28 +206,46 @@ static void chunk_back(BackChunk *x, int64_t first, int add) {
     k_back_close(x, add);
 }
 
-int64_t k_recurrence_grad_tasks(const Recurrence *a) {
-    if (by_channels(a)) return k_channels_grad_tasks(a);
-    return by_lanes(a) ? k_lanes_grad_tasks(a) : a->sequences * a->groups;
+/* == Tasks ================================================================ */
+
+/* Heads of a part. */
+static int64_t heads_of_part(const Recurrence *a) {
+    int64_t shared = a->heads / a->groups;
+    return by_channels(a) || !by_lanes(a) ? shared
+                                          : max64(1, lane_heads(a->dk, a->dv) / shared) * shared;
 }
 
-void k_recurrence_grad(const Recurrence *a, int64_t task, float *scratch) {
-    if (by_channels(a)) {
-        k_channels_grad(a, task, scratch);
-        return;
-    }
-    if (by_lanes(a)) {
-        k_lanes_grad(a, task, scratch);
-        return;
-    }
-    int64_t b = task / a->groups, shared = a->heads / a->groups, first = task % a->groups * shared;
+static int64_t parts_of(const Recurrence *a) {
+    int64_t heads = heads_of_part(a);
+    return (a->heads + heads - 1) / heads;
+}
+
+/* A sum of rates goes over its sequences in order. */
+int64_t k_recurrence_grad_tasks(const Recurrence *a) {
+    return parts_of(a) * (a->drate ? a->sums : a->sequences);
+}
+
+static void by_chunks(const Recurrence *a, int64_t sequence, int64_t first, int64_t end,
+                      float *scratch) {
     BackChunk x = open_room(a, scratch);
-    for (int64_t head = first; head < first + shared; head++) {
-        x.h = k_recurrence_head(a, b, head);
+    x.sequence = sequence;
+    for (int64_t head = first; head < end; head++) {
+        x.h = k_recurrence_head(a, sequence, head);
         if (!x.h.count) return;
         sweep(&x);
         k_state_in(a, 0, x.dS);
         for (int64_t t = (x.h.count - 1) / CHUNK * CHUNK; t >= 0; t -= CHUNK)
             chunk_back(&x, t, head > first);
     }
+}
+
+void k_recurrence_grad(const Recurrence *a, int64_t task, float *scratch) {
+    int64_t first = task % parts_of(a) * heads_of_part(a),
+            end = min64(a->heads, first + heads_of_part(a)), sequence = task / parts_of(a);
+    for (int64_t i = first * a->dk; a->drate && i < end * a->dk; i++)
+        drate_of(a, sequence, 0)[i] = 0;
+    for (; sequence < a->sequences; sequence += a->drate ? a->sums : a->sequences)
+        if (by_channels(a)) k_channels_grad(a, sequence, first, end, scratch);
+        else if (by_lanes(a)) k_lanes_grad(a, sequence, first, end, scratch);
+        else by_chunks(a, sequence, first, end, scratch);
 }

@@ -12,6 +12,8 @@ LaneBlock k_lanes_room(const Recurrence *a, int64_t tokens, float **scratch) {
     b.v = take(scratch, part * a->dv), b.g = take(scratch, part * a->dk);
     b.beta = take(scratch, part);
     b.S = take(scratch, (int64_t)a->dk * a->dv * b.room);
+    b.rate = take(scratch, a->dk * b.room);
+    b.token = take(scratch, tokens * b.room);
     return b;
 }
 
@@ -20,22 +22,37 @@ int64_t k_lanes_floats(int64_t dk, int64_t dv) {
     int64_t most = 0;
     for (int64_t state = 4; state <= LANES_STATE; state *= 2) {
         int64_t k = min64(dk, state), v = min64(dv, state),
-                token = 4 * k + 3 * v + state + 1; /* numbers of a head, of each token */
-        most = max64(most, lane_heads(state, 1) * (lane_tokens(state, 1) * token + 2 * state));
+                token = 4 * k + 3 * v + state + 2; /* numbers of a head, of each token */
+        most = max64(most,
+                     lane_heads(state, 1) * (lane_tokens(state, 1) * token + 2 * state + 2 * k));
     }
     return most;
 }
 
+void k_lanes_rates(const LaneBlock *b) {
+    const Recurrence *a = b->a;
+    if (a->rate) k_lanes_in(b, 1, a->dk, a->rate + b->first * a->dk, 0, b->rate);
+}
+
+static void load_decays(const LaneBlock *b, int64_t row, int64_t count) {
+    const Recurrence *a = b->a;
+    int64_t n = decays_of(a), room = b->room;
+    k_lanes_in(b, count, n, a->decay + row * a->lddecay + b->first * n, a->lddecay,
+               a->rate ? b->token : b->g);
+    for (int64_t t = 0; a->rate && t < count; t++)
+        for (int64_t c = 0; c < a->dk; c++)
+            for (int64_t h = 0; h < b->heads; h += LANES)
+                v_store(b->g + (t * a->dk + c) * room + h,
+                        v_load(b->token + t * room + h) * v_load(b->rate + c * room + h));
+}
+
 void k_lanes_load(LaneBlock *b, int64_t row, int64_t count, int queries) {
     const Recurrence *a = b->a;
-    int64_t channels = channels_of(a);
     b->row = row, b->count = count;
     if (queries) k_lanes_spread(b, count, a->q + row * a->ldq, a->ldq, b->q);
     k_lanes_spread(b, count, a->k + row * a->ldk, a->ldk, b->k);
     k_lanes_in(b, count, a->dv, a->v + row * a->ldv + b->first * a->dv, a->ldv, b->v);
-    if (a->decay)
-        k_lanes_in(b, count, channels, a->decay + row * a->lddecay + b->first * channels,
-                   a->lddecay, b->g);
+    if (a->decay) load_decays(b, row, count);
     if (a->beta) k_lanes_in(b, count, 1, a->beta + row * a->ldbeta + b->first, a->ldbeta, b->beta);
 }
 
@@ -134,6 +151,7 @@ void k_lanes(const Recurrence *a, int64_t task, float *scratch) {
     for (int64_t i = 0; i < state * b.room; i += LANES)
         v_store(b.S + i, v_zero());
     if (kept) k_lanes_in(&b, 1, state, kept, 0, b.S);
+    k_lanes_rates(&b);
     for (int64_t t = 0; t < h.count; t += LANES_TOKENS) {
         k_lanes_load(&b, h.row + t, min64(LANES_TOKENS, h.count - t), 1);
         k_lanes_forward(&b, 1, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A recurrence by lanes, backward.  A task is the heads of one sequence that share q and k, of as
-** many groups as fill a block; of a group with more heads, block by block.  A sequence is gone over
+** A recurrence by lanes, backward.  Heads of one sequence that share q and k, of as many groups as
+** fill a block, go at once; of a group with more heads, block by block.  A sequence is gone over
 ** twice: forward for the state after each block of tokens, which lies in the room for states; then
 ** back, where a block's tokens are gone over once more for the states before each:
 **   dS += q do^T    dq = S do    du = dS^T k    dk = dS u
@@ -155,24 +155,51 @@ static void sweep(LaneBlock *b, const HeadRows *h, int64_t tokens) {
     }
 }
 
+/* Of a token's number of each head, which takes that one's place, and of rates onto what later
+** blocks of tokens gave. */
+static void rates_back(const LaneBlock *b) {
+    int64_t room = b->room, dk = b->a->dk;
+    for (int64_t t = 0; t < b->count; t++)
+        for (int64_t h = 0; h < b->heads; h += LANES) {
+            float *at = b->token + t * room + h;
+            V token = v_load(at), sum = v_zero();
+            for (int64_t c = 0; c < dk; c++) {
+                V dg = v_load(b->g + (t * dk + c) * room + h);
+                float *drate = b->drate + c * room + h;
+                sum = v_fma(dg, v_load(b->rate + c * room + h), sum);
+                v_store(drate, v_fma(dg, token, v_load(drate)));
+            }
+            v_store(at, sum);
+        }
+}
+
+static void give_decay(const LaneBlock *b) {
+    const Recurrence *a = b->a;
+    int64_t n = decays_of(a);
+    if (a->rate) rates_back(b);
+    k_lanes_out(b, b->count, n, a->rate ? b->token : b->g,
+                a->ddecay + b->row * a->ldddecay + b->first * n, a->ldddecay);
+}
+
 /* Gradients of the block's rows; of q and k 'add': onto those of the group's heads before. */
 static void give(const LaneBlock *b, int add) {
     const Recurrence *a = b->a;
-    int64_t row = b->row, channels = channels_of(a);
+    int64_t row = b->row;
     k_lanes_gather(b, b->count, b->q, a->dq + row * a->lddq, a->lddq, add);
     k_lanes_gather(b, b->count, b->k, a->dk_ + row * a->lddk, a->lddk, add);
     k_lanes_out(b, b->count, a->dv, b->v, a->dvalue + row * a->lddv + b->first * a->dv, a->lddv);
-    if (a->decay)
-        k_lanes_out(b, b->count, channels, b->g,
-                    a->ddecay + row * a->ldddecay + b->first * channels, a->ldddecay);
+    if (a->decay) give_decay(b);
     if (a->beta)
         k_lanes_out(b, b->count, 1, b->beta, a->dbeta + row * a->lddbeta + b->first, a->lddbeta);
 }
 
 static void block_back(LaneBlock *b, const HeadRows *h, int64_t tokens, int add) {
     const Recurrence *a = b->a;
+    float *drate = a->drate ? drate_of(a, b->sequence, b->first) : 0;
+    k_lanes_rates(b);
     sweep(b, h, tokens);
     clear(b, b->dS);
+    if (drate) k_lanes_in(b, 1, a->dk, drate, 0, b->drate);
     for (int64_t t = (h->count - 1) / tokens * tokens; t >= 0; t -= tokens) {
         if (t) move_state(b, h->row + t - tokens, 1);
         else clear(b, b->S);
@@ -183,19 +210,8 @@ static void block_back(LaneBlock *b, const HeadRows *h, int64_t tokens, int add)
         back(b);
         give(b, add);
     }
+    if (drate) k_lanes_out(b, 1, a->dk, b->drate, drate, 0);
 }
-
-/* == Tasks ================================================================ */
-
-static int64_t groups_of(const Recurrence *a) {
-    return max64(1, lane_heads(a->dk, a->dv) / (a->heads / a->groups));
-}
-
-static int64_t parts_of(const Recurrence *a) {
-    return (a->groups + groups_of(a) - 1) / groups_of(a);
-}
-
-int64_t k_lanes_grad_tasks(const Recurrence *a) { return a->sequences * parts_of(a); }
 
 static LaneBlock open_room(const Recurrence *a, int64_t tokens, float *scratch) {
     LaneBlock b = k_lanes_room(a, tokens, &scratch);
@@ -204,15 +220,16 @@ static LaneBlock open_room(const Recurrence *a, int64_t tokens, float *scratch) 
     b.decay = take(&scratch, part * a->dk);
     b.error = take(&scratch, part * a->dv), b.dout = take(&scratch, part * a->dv);
     b.dS = take(&scratch, state * b.room);
+    b.drate = take(&scratch, a->dk * b.room);
     return b;
 }
 
-void k_lanes_grad(const Recurrence *a, int64_t task, float *scratch) {
-    int64_t tokens = lane_tokens(a->dk, a->dv), shared = a->heads / a->groups,
-            first = task % parts_of(a) * groups_of(a) * shared,
-            end = min64(a->heads, first + groups_of(a) * shared);
-    HeadRows h = k_recurrence_head(a, task / parts_of(a), 0);
+void k_lanes_grad(const Recurrence *a, int64_t sequence, int64_t first, int64_t end,
+                  float *scratch) {
+    int64_t tokens = lane_tokens(a->dk, a->dv);
+    HeadRows h = k_recurrence_head(a, sequence, 0);
     LaneBlock b = open_room(a, tokens, scratch);
+    b.sequence = sequence;
     for (b.first = first; h.count && b.first < end; b.first += b.room) {
         b.heads = min64(b.room, end - b.first);
         block_back(&b, &h, tokens, b.first > first);

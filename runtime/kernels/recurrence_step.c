@@ -35,11 +35,12 @@ INLINE void step_columns(const int count, const Recurrence *a, const float *q, c
         store_left(o + e + c * LANES, c == count - 1 ? last : LANES, sum[c]);
 }
 
-static void decays_of(const Recurrence *a, const HeadRows *h, int64_t row, float *decay) {
-    const float *g = a->decay ? a->decay + row * a->lddecay + h->head * (a->by_head ? 1 : a->dk)
-                              : 0;
+static void find_decays(const Recurrence *a, const HeadRows *h, int64_t row, float *decay) {
+    const float *g = a->decay ? a->decay + row * a->lddecay + h->head * decays_of(a) : 0,
+                *rate = a->rate ? a->rate + h->head * a->dk : 0;
     for (int64_t i = 0; i < a->dk; i += LANES) {
-        V x = !g ? v_zero() : a->by_head ? v_splat(*g) : load_left(g + i, a->dk - i);
+        V x = !g ? v_zero() : decays_of(a) == 1 ? v_splat(*g) : load_left(g + i, a->dk - i);
+        if (rate) x *= load_left(rate + i, a->dk - i);
         v_store(decay + i, v_exp(x));
     }
 }
@@ -52,7 +53,7 @@ void k_recurrence_steps(const Recurrence *a, const HeadRows *h, float *state, fl
                     *v = a->v + row * a->ldv + h->head * a->dv,
                     *beta = a->beta ? a->beta + row * a->ldbeta + h->head : 0;
         float *o = a->o + row * a->ldo + h->head * a->dv;
-        decays_of(a, h, row, decay);
+        find_decays(a, h, row, decay);
         int64_t e = 0;
         for (; e + 8 * LANES <= a->dv; e += 8 * LANES)
             step_columns(8, a, q, k, v, decay, beta, state, e, o);

@@ -54,8 +54,8 @@ enum {
     DO_SCATTER,            /* scatter; dw, dy, ids */
     DO_ATTENTION,          /* attention; o, lse, q, k, v, by_distance if there are distances */
     DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, its gradient, q, k, v, delta, lse, do, it */
-    DO_RECURRENCE,         /* recurrence; o, q, k, v, decay, beta, as there are */
-    DO_RECURRENCE_GRAD,    /* recurrence; dq, dk, dv, ddecay, dbeta, room, the same, do */
+    DO_RECURRENCE,         /* recurrence; o, q, k, v, decay, rate, beta, as there are */
+    DO_RECURRENCE_GRAD,    /* recurrence; dq, dk, dv, ddecay, dbeta, room, drate, the same, do */
     DO_REDUCE,             /* reduce; out, partial */
     DO_SHIFT,              /* shift; y, x */
     DO_CONV,               /* conv; y, x, w */
@@ -150,9 +150,11 @@ typedef struct ConvAction {
 typedef struct RecurrenceAction {
     int32_t heads, groups; /* of values; of queries and keys */
     int32_t dk, dv;        /* floats of a key, of a value */
-    int32_t decay, beta;   /* which operand, from 0; 0: there is none */
-    int32_t by_head;       /* one decay for all channels of a head */
-    int64_t carry;         /* its states in what a state carries, as of ShiftAction */
+    /* which operand, from 0; 0: there is none */
+    int32_t decay, rate, beta;
+    int32_t sums;    /* of gradients of rates */
+    int32_t by_head; /* one decay for all channels of a head */
+    int64_t carry;   /* its states in what a state carries, as of ShiftAction */
 } RecurrenceAction;
 
 typedef struct ReduceAction {

@@ -2,7 +2,7 @@
 ** Recurrences over time, and their gradients: a task has some heads of a sequence. */
 #include "actions.h"
 
-enum { GRADIENTS = 6 };
+enum { GRADIENTS = 7 };
 
 static Recurrence recurrence_of(const Frame *f, const Action *s, int operand) {
     const RecurrenceAction *t = &s->recurrence;
@@ -14,11 +14,13 @@ static Recurrence recurrence_of(const Frame *f, const Action *s, int operand) {
                      .groups = t->groups,
                      .dk = t->dk,
                      .dv = t->dv,
+                     .sums = t->sums,
                      .by_head = t->by_head };
     a.q = k_resolve(f, &r[0], 0, 0), a.ldq = r[0].stride;
     a.k = k_resolve(f, &r[1], 0, 0), a.ldk = r[1].stride;
     a.v = k_resolve(f, &r[2], 0, 0), a.ldv = r[2].stride;
     if (t->decay) a.decay = k_resolve(f, &r[t->decay], 0, 0), a.lddecay = r[t->decay].stride;
+    if (t->rate) a.rate = k_resolve(f, &r[t->rate], 0, 0);
     if (t->beta) a.beta = k_resolve(f, &r[t->beta], 0, 0), a.ldbeta = r[t->beta].stride;
     return a;
 }
@@ -41,12 +43,13 @@ static Recurrence backward_of(const Frame *f, const Action *s) {
     a.ddecay = k_resolve(f, &r[3], 0, 0), a.ldddecay = r[3].stride;
     a.dbeta = k_resolve(f, &r[4], 0, 0), a.lddbeta = r[4].stride;
     a.room = k_resolve(f, &r[5], 0, 0), a.ldroom = r[5].stride;
+    if (a.rate) a.drate = k_resolve(f, &r[6], 0, 0);
     a.dout = k_resolve(f, dout, 0, 0), a.lddout = dout->stride;
     return a;
 }
 
 int64_t k_recurrence_action_tasks(const Frame *f, const Action *s) {
-    Recurrence a = recurrence_of(f, s, 1);
+    Recurrence a = s->what == DO_RECURRENCE ? recurrence_of(f, s, 1) : backward_of(f, s);
     return s->what == DO_RECURRENCE ? k_recurrence_tasks(&a) : k_recurrence_grad_tasks(&a);
 }
 

@@ -17,14 +17,29 @@
 typedef struct HeadForm {
     int64_t H, G, dk, dv;
     bool decays, by_head, delta, some; /* some: of a list */
+    enum { STORED, RATES, FACTORS } decay;
 } HeadForm;
 
 static const HeadForm forms[] = {
-    { 1, 1, 8, 8, true, false, true, false },    { 2, 1, 18, 5, true, false, true, false },
-    { 4, 2, 16, 32, true, true, true, false },   { 2, 2, 33, 17, true, true, false, false },
-    { 3, 3, 4, 20, false, false, false, false }, { 2, 2, 24, 24, false, false, true, false },
-    { 2, 1, 12, 8, true, false, true, true },    { 1, 1, 64, 48, true, false, false, false },
-    { 2, 2, 7, 9, false, false, true, true },
+    { 1, 1, 8, 8, true, false, true, false, STORED },
+    { 2, 1, 18, 5, true, false, true, false, STORED },
+    { 4, 2, 16, 32, true, true, true, false, STORED },
+    { 2, 2, 33, 17, true, true, false, false, STORED },
+    { 3, 3, 4, 20, false, false, false, false, STORED },
+    { 2, 2, 24, 24, false, false, true, false, STORED },
+    { 2, 1, 12, 8, true, false, true, true, STORED },
+    { 1, 1, 64, 48, true, false, false, false, STORED },
+    { 2, 2, 7, 9, false, false, true, true, STORED },
+    /* by chunks, lanes and channels */
+    { 2, 1, 18, 5, true, true, true, false, RATES },
+    { 3, 3, 40, 8, true, true, false, true, RATES },
+    { 6, 3, 3, 2, true, true, true, true, RATES },
+    { 5, 1, 16, 1, true, true, false, false, RATES },
+    { 36, 2, 16, 1, true, true, false, false, RATES },
+    { 8, 1, 32, 1, true, true, false, true, RATES },
+    { 2, 1, 12, 8, true, true, true, true, FACTORS },
+    { 9, 3, 5, 2, true, true, false, false, FACTORS },
+    { 40, 1, 16, 1, true, true, false, false, FACTORS },
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -42,6 +57,14 @@ static Node *some_rows(Probe *p) {
     return node_new(p->g, OP_rows, 1, &mask, (Attr){ .count = 1 }, &error);
 }
 
+/* Of numbers of heads and rates, which are then none of the op's. */
+static Node *product(Node *by_head, Node **rate) {
+    Node *x = op_mul(
+        op_reshape(by_head, &(Shape){ .rank = 2, .dim = { by_head->shape.dim[0], 1 } }), *rate);
+    *rate = NULL;
+    return x;
+}
+
 static Graph *model_of(const HeadForm *f, uint64_t seed) {
     Probe p = probe_new(seed, 12, 1);
     Shape by_head = probe_shape(1, &f->H);
@@ -49,10 +72,12 @@ static Graph *model_of(const HeadForm *f, uint64_t seed) {
                    NULL };
     if (f->decays) in[3] = f->by_head ? probe_stored(&p, by_head) : values(&p, f->H, f->dk);
     if (f->delta) in[4] = probe_rows(&p, by_head);
+    Node *rate = f->decay ? probe_param(&p, probe_shape(2, (int64_t[]){ f->H, f->dk })) : NULL;
+    if (f->decay == FACTORS) in[3] = product(in[3], &rate);
     Node *rows = f->some ? some_rows(&p) : NULL;
     for (int i = 0; rows && i < 5; i++)
         if (in[i]) in[i] = op_gather(in[i], rows);
-    Node *o = drawn_recurrence(in[0], in[1], in[2], in[3], in[4]);
+    Node *o = drawn_recurrence(in[0], in[1], in[2], in[3], rate, in[4]);
     probe_read(&p, rows ? op_scatter(o, rows) : o);
     return probe_end(&p, NULL);
 }

@@ -45,36 +45,39 @@ static Node *conv(Graph *g, Op op, int variant) {
     return example_build(g, op, 2, in, (Attr){ .shape = U(2, G, n) });
 }
 
-/* By bits: the delta rule; a decay by head, by channel, none; which heads; of some tokens. */
+/* By bits: the delta rule; a decay by head, by channel, by head with
+** rates of channels, none; which heads; of some tokens. */
 static Node *recurrence_example(Graph *g, int variant) {
     static const struct {
         int64_t H, G, dk, dv;
     } sizes[] = { { 1, 1, 1, 1 }, { 2, 2, 3, 2 }, { 4, 2, 2, 3 } };
-    int delta = variant % 2, decay = variant / 2 % 3, which = variant / 6 % COUNT(sizes), n = 3;
-    if (variant >= 2 * 6 * COUNT(sizes)) return NULL;
+    int delta = variant % 2, decay = variant / 2 % 4, which = variant / 8 % COUNT(sizes), n = 3;
+    if (variant >= 2 * 8 * COUNT(sizes)) return NULL;
     int64_t H = sizes[which].H, G = sizes[which].G, dk = sizes[which].dk;
-    Node *in[5] = { example_operand(g, T(2, G, dk)), example_operand(g, T(2, G, dk)),
+    Node *in[6] = { example_operand(g, T(2, G, dk)), example_operand(g, T(2, G, dk)),
                     example_operand(g, T(2, H, sizes[which].dv)) };
-    if (decay < 2) {
-        Node *g_ = example_operand(g, decay ? T(2, H, dk) : T(1, H));
+    if (decay < 3) {
+        Node *g_ = example_operand(g, decay == 1 ? T(2, H, dk) : T(1, H));
         in[n++] = op_neg(op_mul(g_, g_));
     }
+    if (decay == 2) in[n++] = example_operand(g, U(2, H, dk));
     if (delta) in[n++] = op_sigmoid(example_operand(g, T(1, H)));
-    Node *some = variant >= 6 * COUNT(sizes) ? example_list(g, 0) : NULL;
+    Node *some = variant >= 8 * COUNT(sizes) ? example_list(g, 0) : NULL;
     for (int i = 0; some && i < n; i++)
-        in[i] = op_gather(in[i], some);
+        if (in[i]->shape.lead == LEAD_TOKENS) in[i] = op_gather(in[i], some);
     return example_build(g, OP_recurrence, n, in, (Attr){ .delta = delta });
 }
 
 /* The sum of all results. */
 static Node *recurrence_grad_example(Graph *g, int variant) {
-    Node *o = recurrence_example(g, variant), *in[6], *sum = NULL;
+    Node *o = recurrence_example(g, variant), *in[7], *sum = NULL;
     if (!o) return NULL;
     memcpy(in, o->in, (size_t)o->nin * sizeof *in);
     in[o->nin] = op_tanh(o);
     Node *n = example_build(g, OP_recurrence_grad, o->nin + 1, in, *o->attr);
-    for (int i = 0; i < RECURRENCE_ROOM; i++) {
-        if (i && n->side[i].lead == LEAD_NONE) continue;
+    for (int i = 0; i < node_results(n); i++) {
+        bool is = !i || n->side[i].lead == LEAD_TOKENS || n->side[i].rank;
+        if (!is || i == RECURRENCE_ROOM) continue;
         Node *x = op_side(n, i);
         while (x->shape.rank)
             x = op_sum(x, 0);

@@ -35,16 +35,19 @@ static Node *draw_recurrence(Fuzz *f) {
     Node *in[] = { fuzz_heads(f, G, d), fuzz_heads(f, G, d), fuzz_heads(f, H, 1 + below(f, 4)),
                    NULL, NULL };
     if (below(f, 3)) in[3] = below(f, 2) ? fuzz_heads(f, H, d) : fuzz_vector_of(f, H);
+    Node *rate = in[3] && in[3]->shape.rank == 1 && below(f, 2)
+        ? fuzz_param(f, (Shape){ .rank = 2, .dim = { H, d } })
+        : NULL;
     if (below(f, 2)) in[4] = fuzz_vector_of(f, H);
     Node *rows = below(f, 3) ? NULL : fuzz_list(f);
     for (int i = 0; rows && i < 5; i++)
         if (in[i]) in[i] = op_gather(in[i], rows);
-    return drawn_recurrence(in[0], in[1], in[2], in[3], in[4]);
+    return drawn_recurrence(in[0], in[1], in[2], in[3], rate, in[4]);
 }
 
 static Node *draw_recurrence_grad(Fuzz *f) {
     const char *error;
-    Node *o = drawn_recurrence_op(draw_recurrence(f)), *in[6];
+    Node *o = drawn_recurrence_op(draw_recurrence(f)), *in[7];
     for (int i = 0; i < o->nin; i++)
         in[i] = o->in[i];
     in[o->nin] = op_tanh(o);

@@ -263,7 +263,10 @@ static Node *draw_recurrence(Rows *r) {
     int64_t G = 1 + below(r, 2), H = G * (1 + below(r, 2)), d = sizes[below(r, 5)];
     Node *q = heads(r, G, d), *k = heads(r, G, d), *v = heads(r, H, sizes[below(r, 5)]);
     Node *decay = !below(r, 3) ? NULL : below(r, 2) ? heads(r, H, d) : product(r, any(r), H);
-    return drawn_recurrence(q, k, v, decay, below(r, 2) ? product(r, any(r), H) : NULL);
+    Node *rate = decay && decay->shape.rank == 1 && below(r, 2)
+        ? probe_param(&r->p, probe_shape(2, (int64_t[]){ H, d }))
+        : NULL;
+    return drawn_recurrence(q, k, v, decay, rate, below(r, 2) ? product(r, any(r), H) : NULL);
 }
 
 /* Rows of some tokens, and back among all. */

@@ -34,7 +34,7 @@ static const Anchor anchors[] = {
     { OP_conv_weight, DO_CONV_WEIGHT, 1 },
     { OP_conv_taps, DO_CONV_TAPS, 1 },
     { OP_recurrence, DO_RECURRENCE, 1 },
-    { OP_recurrence_grad, DO_RECURRENCE_GRAD, 6 },
+    { OP_recurrence_grad, DO_RECURRENCE_GRAD, 7 },
     { OP_random, DO_RANDOM, 1 },
     { OP_top, DO_TOP, 1 },
     { OP_rows, DO_LIST, 1 },
@@ -182,7 +182,9 @@ static void set_recurrence(Tables *t, const ProgramKind *kind, Action *a, const 
                                         .dk = (int32_t)r.dk,
                                         .dv = (int32_t)r.dv,
                                         .decay = r.decay,
+                                        .rate = r.rate,
                                         .beta = r.beta,
+                                        .sums = RECURRENCE_SUMS,
                                         .by_head = r.by_head };
     k->recurrent_keys = larger(k->recurrent_keys, r.dk);
     k->recurrent_values = larger(k->recurrent_values, r.dv);
