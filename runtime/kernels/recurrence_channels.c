@@ -10,68 +10,87 @@ int64_t k_channels_floats(int64_t dk) {
     return CHANNEL_HEADS * most * (2 * lane_tokens(most, 1) + 2) + 2 * 16; /* as take() rounds */
 }
 
-/* == One token ============================================================ */
+/* == Some heads =========================================================== */
 
-INLINE void forward_heads(const int n, const int outputs, const int keep, const ChannelBlock *b,
-                          const ChannelHeads *h) {
-    const Recurrence *a = b->a;
-    const int dk = n * LANES, decays = a->decay != 0, by_head = a->by_head, rates = a->rate != 0;
-    const int64_t count = h->count;
-    const float *at_q = a->q + h->row * a->ldq + h->group * dk,
-                *at_k = a->k + h->row * a->ldk + h->group * dk,
-                *v = a->v + h->row * a->ldv + h->head,
-                *g = decays ? a->decay + h->row * a->lddecay + h->head * decays_of(a) : v,
-                *rate = rates ? a->rate + h->head * dk : v;
-    float *S = b->S + (h->head - b->first) * dk, *P = keep ? kept_at(b, b->P, h) : 0,
-          *decay = keep ? kept_at(b, b->decay, h) : 0;
-    V k[CHANNEL_VECTORS], q[CHANNEL_VECTORS], o[LANES], e = v_splat(1.0f);
-    for (int i = 0; i < n; i++)
-        k[i] = v_load(at_k + i * LANES), q[i] = outputs ? v_load(at_q + i * LANES) : k[i];
-    for (int64_t l = count; l < LANES; l++)
-        o[l] = v_zero();
-    for (int64_t l = 0; l < count; l++) {
-        V u = v_splat(v[l]), sum = v_zero();
-        for (int i = 0; i < n; i++) {
-            int64_t at = l * dk + i * LANES;
-            if (decays && by_head && i == 0) e = v_exp(v_splat(g[l]));
-            if (decays && !by_head)
-                e = v_exp(rates ? v_splat(g[l]) * v_load(rate + at) : v_load(g + at));
-            V s = v_load(S + at) * e;
-            if (keep) v_store(P + at, s), v_store(decay + at, e);
-            s = v_fma(k[i], u, s);
-            v_store(S + at, s);
-            if (outputs) sum = v_fma(q[i], s, sum);
-        }
-        o[l] = sum;
-    }
-    if (outputs) store_left(a->o + h->row * a->ldo + h->head, count, sums_of(o));
+/* What a token's states decay by: n vectors of each of m heads; 'rate' theirs. */
+INLINE void find_decays(const int n, const int m, const Recurrence *a, const ChannelHeads *h,
+                        int64_t row, const V *rate, V *e) {
+    const float *g = a->decay + row * a->lddecay + h->head * decays_of(a);
+    if (a->rate)
+        for (int i = 0; i < m * n; i++)
+            e[i] = v_exp(v_splat(g[i / n]) * rate[i]);
+    else if (a->by_head)
+        for (int i = 0; i < m * n; i++)
+            e[i] = i % n ? e[i - 1] : v_exp(v_splat(g[i / n]));
+    else
+        for (int i = 0; i < m * n; i++)
+            e[i] = v_exp(v_load(g + i * LANES));
 }
 
 /* The decays of the same heads some tokens on. */
-INLINE void fetch_decays(const Recurrence *a, const ChannelHeads *h) {
-    int64_t n = decays_of(a);
-    if (a->decay && n > 1)
-        fetch(a->decay + (h->row + CHANNEL_AHEAD) * a->lddecay + h->head * n, h->count * n, 0);
+INLINE void fetch_decays(const int n, const int m, const Recurrence *a, const ChannelHeads *h,
+                         int64_t row) {
+    if (a->decay && decays_of(a) > 1 && row + CHANNEL_AHEAD < h->row + h->count)
+        fetch(a->decay + (row + CHANNEL_AHEAD) * a->lddecay + h->head * a->dk, m * n * LANES, 0);
 }
 
-INLINE void forward_sizes(const int n, const int outputs, const int keep, const ChannelBlock *b,
-                          int64_t row, int64_t count) {
-    for (int64_t t = 0; t < count; t++)
-        for (int64_t head = b->first; head < b->first + b->heads;) {
-            ChannelHeads h = heads_from(b, row + t, t, head);
-            if (t + CHANNEL_AHEAD < count) fetch_decays(b->a, &h);
-            forward_heads(n, outputs, keep, b, &h);
-            head += h.count;
+/* S becomes that after the token, sum [m] what it gives for q; P and decay: NULL, or where what it
+** decayed to and by are kept. */
+INLINE void forward_token(const int n, const int m, const int outputs, const Recurrence *a,
+                          const ChannelHeads *h, int64_t row, const V *e, V *S, V *sum, float *P,
+                          float *decay) {
+    const float *q = a->q + row * a->ldq + h->group * a->dk,
+                *k = a->k + row * a->ldk + h->group * a->dk, *v = a->v + row * a->ldv + h->head;
+    for (int l = 0; l < m; l++) {
+        V u = v_splat(v[l]);
+        sum[l] = v_zero();
+        for (int i = 0; i < n; i++) {
+            int at = l * n + i;
+            V s = S[at] * e[at];
+            if (P) v_store(P + at * LANES, s), v_store(decay + at * LANES, e[at]);
+            S[at] = v_fma(v_load(k + i * LANES), u, s);
+            if (outputs) sum[l] = v_fma(v_load(q + i * LANES), S[at], sum[l]);
         }
+    }
+}
+
+INLINE void forward_heads(const int n, const int m, const int outputs, const int keep,
+                          const ChannelBlock *b, const ChannelHeads *h) {
+    const Recurrence *a = b->a;
+    float *states = b->S + (h->head - b->first) * a->dk;
+    V S[CHANNEL_MOST], rate[CHANNEL_MOST], e[CHANNEL_MOST], sum[CHANNEL_FEW];
+    for (int i = 0; i < m * n; i++)
+        S[i] = v_load(states + i * LANES), e[i] = v_splat(1.0f);
+    for (int i = 0; a->rate && i < m * n; i++)
+        rate[i] = v_load(a->rate + h->head * a->dk + i * LANES);
+    for (int l = m; l < CHANNEL_FEW; l++)
+        sum[l] = v_zero();
+    for (int64_t t = 0; t < h->count; t++) {
+        int64_t row = h->row + t;
+        fetch_decays(n, m, a, h, row);
+        if (a->decay) find_decays(n, m, a, h, row, rate, e);
+        forward_token(n, m, outputs, a, h, row, e, S, sum, keep ? kept_at(b, b->P, h, t) : 0,
+                      keep ? kept_at(b, b->decay, h, t) : 0);
+        if (outputs) store_left(a->o + row * a->ldo + h->head, m, few_sums_of(sum));
+    }
+    for (int i = 0; i < m * n; i++)
+        v_store(states + i * LANES, S[i]);
+}
+
+INLINE void forward_sizes(const int n, const int m, const int outputs, const int keep,
+                          const ChannelBlock *b, int64_t row, int64_t count){
+#define FORWARD(m_, h) forward_heads(n, m_, outputs, keep, b, h)
+    EACH_HEADS(b, row, count, m, FORWARD)
+#undef FORWARD
 }
 
 /* Sizes that are constants have what heads share in registers. */
 INLINE void forward_vectors(const int outputs, const int keep, const ChannelBlock *b, int64_t row,
                             int64_t count) {
     int n = b->a->dk / LANES;
-    if (n == 1) forward_sizes(1, outputs, keep, b, row, count);
-    else if (n == 2) forward_sizes(2, outputs, keep, b, row, count);
-    else forward_sizes(n, outputs, keep, b, row, count);
+    if (n == 1) forward_sizes(1, CHANNEL_FEW, outputs, keep, b, row, count);
+    else if (n == 2) forward_sizes(2, CHANNEL_FEW / 2, outputs, keep, b, row, count);
+    else forward_sizes(n, 1, outputs, keep, b, row, count);
 }
 
 void k_channels_forward(const ChannelBlock *b, int64_t row, int64_t count, int outputs, int keep) {

@@ -27,23 +27,37 @@ typedef struct ChannelBlock {
     float *P, *decay;     /* backward, [token][head][dk]: decayed states, what they decayed by */
 } ChannelBlock;
 
-/* Heads of a token that share, up to LANES. */
+/* Heads that share and go at once, over rows 'row' ... of a block of tokens: what they have one of
+** each stays in registers. */
 typedef struct ChannelHeads {
-    int64_t row, t; /* t: of the block's tokens */
-    int64_t head, count, group;
+    int64_t row, count;
+    int64_t head, group;
     int opens; /* whether these are the first of their group */
 } ChannelHeads;
 
-/* The heads of a block from number 'head' on that go at once. */
-INLINE ChannelHeads heads_from(const ChannelBlock *b, int64_t row, int64_t t, int64_t head) {
-    int64_t shared = b->a->heads / b->a->groups, group = head / shared,
-            end = min64(b->first + b->heads, (group + 1) * shared);
-    return (ChannelHeads){ row, t, head, min64(LANES, end - head), group, head == group * shared };
+/* Of one vector each; of two half as many; and vectors of them. */
+enum {
+    CHANNEL_FEW = 4,
+    CHANNEL_MOST = CHANNEL_VECTORS > CHANNEL_FEW ? CHANNEL_VECTORS : CHANNEL_FEW
+};
+
+/* Of what is kept of a token of the block. */
+INLINE float *kept_at(const ChannelBlock *b, float *x, const ChannelHeads *h, int64_t t) {
+    return x + (t * b->heads + h->head - b->first) * b->a->dk;
 }
 
-INLINE float *kept_at(const ChannelBlock *b, float *x, const ChannelHeads *h) {
-    return x + (h->t * b->heads + h->head - b->first) * b->a->dk;
-}
+/* Calls RUN(m, &heads) for the block's heads, m at once or, where fewer are left that share, 1. */
+#define EACH_HEADS(b, row_, count_, most, RUN)                                         \
+    for (int64_t shared = (b)->a->heads / (b)->a->groups, group = (b)->first / shared, \
+                 last = (b)->first + (b)->heads, head = (b)->first;                    \
+         head < last; group++)                                                         \
+        for (int64_t end = min64(last, (group + 1) * shared); head < end;) {           \
+            ChannelHeads h = { row_, count_, head, group, head == group * shared };    \
+            int all = end - head >= (most);                                            \
+            if (all) RUN(most, &h);                                                    \
+            else RUN(1, &h);                                                           \
+            head += all ? (most) : 1;                                                  \
+        }
 
 /* Fetches 'count' floats; 'write': to be written. */
 INLINE void fetch(const float *at, int64_t count, const int write) {

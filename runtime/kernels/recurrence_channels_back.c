@@ -7,7 +7,28 @@
 #include "recurrence_channels.h"
 #include "transpose.h"
 
-/* == One token ============================================================ */
+/* == Some heads =========================================================== */
+
+/* Of m heads of n vectors, which share: gradients of states after a token, of rates, and these. */
+typedef struct ChannelBack {
+    V dS[CHANNEL_MOST], drate[CHANNEL_MOST], rate[CHANNEL_MOST];
+} ChannelBack;
+
+INLINE void move_heads(const int n, const int m, const ChannelBlock *b, const ChannelHeads *h,
+                       ChannelBack *x, const int out) {
+    const Recurrence *a = b->a;
+    float *dS = b->dS + (h->head - b->first) * a->dk,
+          *drate = a->rate ? drate_of(a, b->sequence, h->head) : dS;
+    for (int i = 0; i < m * n; i++)
+        if (out) v_store(dS + i * LANES, x->dS[i]);
+        else x->dS[i] = v_load(dS + i * LANES);
+    for (int i = 0; a->rate && i < m * n; i++)
+        if (out) v_store(drate + i * LANES, x->drate[i]);
+        else {
+            x->drate[i] = v_load(drate + i * LANES);
+            x->rate[i] = v_load(a->rate + h->head * a->dk + i * LANES);
+        }
+}
 
 /* Gradients of what heads share, onto those of the group's heads before. */
 INLINE void open_shared(const int n, const ChannelHeads *h, const float *at, V *sum) {
@@ -15,93 +36,80 @@ INLINE void open_shared(const int n, const ChannelHeads *h, const float *at, V *
         sum[i] = h->opens ? v_zero() : v_load(at + i * LANES);
 }
 
-/* Where a token's numbers of these heads begin. */
-typedef struct ChannelRows {
-    const float *q, *k, *v, *dout, *P, *decay;
-    const float *rate, *g; /* rates of the heads' channels, and what they are times; or NULL */
-    float *dS;
-    float *ddecay, *drate; /* of what is by channel; or NULL */
-} ChannelRows;
-
-INLINE ChannelRows rows_of(const ChannelBlock *b, const ChannelHeads *h) {
-    const Recurrence *a = b->a;
-    int64_t dk = a->dk, row = h->row, shared = h->group * dk;
-    return (ChannelRows){
-        .q = a->q + row * a->ldq + shared,
-        .k = a->k + row * a->ldk + shared,
-        .v = a->v + row * a->ldv + h->head,
-        .dout = a->dout + row * a->lddout + h->head,
-        .P = kept_at(b, b->P, h),
-        .decay = kept_at(b, b->decay, h),
-        .dS = b->dS + (h->head - b->first) * dk,
-        .rate = a->rate ? a->rate + h->head * dk : 0,
-        .g = a->rate ? a->decay + row * a->lddecay + h->head : 0,
-        .ddecay = a->decay && decays_of(a) > 1 ? a->ddecay + row * a->ldddecay + h->head * dk : 0,
-        .drate = a->rate ? drate_of(a, b->sequence, h->head) : 0,
-    };
+/* Of a decay P = e^g S by channel: dg, a vector of a head.  Adds up what is one of the head. */
+INLINE V decay_back(const Recurrence *a, ChannelBack *x, int at, float g, V dg) {
+    if (!a->rate) return dg;
+    x->drate[at] = v_fma(dg, v_splat(g), x->drate[at]);
+    return dg * x->rate[at];
 }
 
-/* dq and dk gain what these heads give; lanes of du and dg are theirs. */
-INLINE void back_heads(const int n, const ChannelRows *x, int64_t count, V *dq, V *dk, V *du,
-                       V *dg) {
-    const ChannelRows r = *x;
-    V q[CHANNEL_VECTORS], k[CHANNEL_VECTORS];
-    for (int i = 0; i < n; i++)
-        q[i] = v_load(r.q + i * LANES), k[i] = v_load(r.k + i * LANES);
-    for (int64_t l = 0; l < LANES; l++)
+/* dq and dk [n] gain what these heads give; du and dg [m] are theirs. */
+INLINE void token_heads(const int n, const int m, const ChannelBlock *b, const ChannelHeads *h,
+                        int64_t t, ChannelBack *x, V *dq, V *dk, V *du, V *dg) {
+    const Recurrence *a = b->a;
+    int64_t row = h->row + t;
+    const float *q = a->q + row * a->ldq + h->group * a->dk,
+                *k = a->k + row * a->ldk + h->group * a->dk, *v = a->v + row * a->ldv + h->head,
+                *dout = a->dout + row * a->lddout + h->head, *kept = kept_at(b, b->P, h, t),
+                *decay = kept_at(b, b->decay, h, t),
+                *g = a->rate ? a->decay + row * a->lddecay + h->head : v;
+    float *ddecay = a->decay && decays_of(a) > 1 ? a->ddecay + row * a->ldddecay + h->head * a->dk
+                                                 : 0;
+    for (int l = 0; l < m; l++) {
+        V u = v_splat(v[l]), given = v_splat(dout[l]);
         du[l] = v_zero(), dg[l] = v_zero();
-    for (int64_t l = 0; l < count; l++) {
-        V u = v_splat(r.v[l]), dout = v_splat(r.dout[l]), sum = v_zero(), sum_g = v_zero();
         for (int i = 0; i < n; i++) {
-            int64_t at = (l * n + i) * LANES;
-            V P = v_load(r.P + at), dS = v_fma(q[i], dout, v_load(r.dS + at));
-            dq[i] = v_fma(v_fma(k[i], u, P), dout, dq[i]);
+            int at = l * n + i;
+            V P = v_load(kept + at * LANES), K = v_load(k + i * LANES),
+              dS = v_fma(v_load(q + i * LANES), given, x->dS[at]);
+            dq[i] = v_fma(v_fma(K, u, P), given, dq[i]);
             dk[i] = v_fma(dS, u, dk[i]);
-            sum = v_fma(dS, k[i], sum);
+            du[l] = v_fma(dS, K, du[l]);
             P *= dS;
-            if (r.rate) {
-                v_store(r.drate + at, v_fma(P, v_splat(r.g[l]), v_load(r.drate + at)));
-                P *= v_load(r.rate + at);
-            }
-            sum_g += P;
-            if (r.ddecay) v_store(r.ddecay + at, P);
-            v_store(r.dS + at, dS * v_load(r.decay + at));
+            if (ddecay) v_store(ddecay + at * LANES, P);
+            dg[l] += decay_back(a, x, at, g[l], P);
+            x->dS[at] = dS * v_load(decay + at * LANES);
         }
-        du[l] = sum, dg[l] = sum_g;
     }
 }
 
-INLINE void back_token(const int n, const ChannelBlock *b, const ChannelHeads *h) {
+INLINE void back_heads(const int n, const int m, const ChannelBlock *b, const ChannelHeads *h) {
     const Recurrence *a = b->a;
-    ChannelRows r = rows_of(b, h);
-    float *at_dq = a->dq + h->row * a->lddq + h->group * a->dk,
-          *at_dk = a->dk_ + h->row * a->lddk + h->group * a->dk;
-    V dq[CHANNEL_VECTORS], dk[CHANNEL_VECTORS], du[LANES], dg[LANES];
-    open_shared(n, h, at_dq, dq);
-    open_shared(n, h, at_dk, dk);
-    if (r.ddecay && h->t) fetch(r.ddecay - a->ldddecay, h->count * a->dk, 1);
-    back_heads(n, &r, h->count, dq, dk, du, dg);
-    for (int i = 0; i < n; i++)
-        v_store(at_dq + i * LANES, dq[i]), v_store(at_dk + i * LANES, dk[i]);
-    store_left(a->dvalue + h->row * a->lddv + h->head, h->count, sums_of(du));
-    if (a->decay && !r.ddecay)
-        store_left(a->ddecay + h->row * a->ldddecay + h->head, h->count, sums_of(dg));
+    ChannelBack x;
+    V dq[CHANNEL_VECTORS], dk[CHANNEL_VECTORS], du[CHANNEL_FEW], dg[CHANNEL_FEW];
+    for (int l = m; l < CHANNEL_FEW; l++)
+        du[l] = dg[l] = v_zero();
+    move_heads(n, m, b, h, &x, 0);
+    for (int64_t t = h->count; t-- > 0;) {
+        int64_t row = h->row + t;
+        float *at_dq = a->dq + row * a->lddq + h->group * a->dk,
+              *at_dk = a->dk_ + row * a->lddk + h->group * a->dk;
+        open_shared(n, h, at_dq, dq);
+        open_shared(n, h, at_dk, dk);
+        if (t && a->decay && decays_of(a) > 1)
+            fetch(a->ddecay + (row - 1) * a->ldddecay + h->head * a->dk, m * n * LANES, 1);
+        token_heads(n, m, b, h, t, &x, dq, dk, du, dg);
+        for (int i = 0; i < n; i++)
+            v_store(at_dq + i * LANES, dq[i]), v_store(at_dk + i * LANES, dk[i]);
+        store_left(a->dvalue + row * a->lddv + h->head, m, few_sums_of(du));
+        if (a->decay && decays_of(a) == 1)
+            store_left(a->ddecay + row * a->ldddecay + h->head, m, few_sums_of(dg));
+    }
+    move_heads(n, m, b, h, &x, 1);
 }
 
-INLINE void back_sizes(const int n, const ChannelBlock *b, int64_t row, int64_t count) {
-    for (int64_t t = count; t-- > 0;)
-        for (int64_t head = b->first; head < b->first + b->heads;) {
-            ChannelHeads h = heads_from(b, row + t, t, head);
-            back_token(n, b, &h);
-            head += h.count;
-        }
+INLINE void back_sizes(const int n, const int m, const ChannelBlock *b, int64_t row,
+                       int64_t count) {
+#define BACK(m_, h) back_heads(n, m_, b, h)
+    EACH_HEADS(b, row, count, m, BACK)
+#undef BACK
 }
 
 static void back(const ChannelBlock *b, int64_t row, int64_t count) {
     int n = b->a->dk / LANES;
-    if (n == 1) back_sizes(1, b, row, count);
-    else if (n == 2) back_sizes(2, b, row, count);
-    else back_sizes(n, b, row, count);
+    if (n == 1) back_sizes(1, CHANNEL_FEW, b, row, count);
+    else if (n == 2) back_sizes(2, CHANNEL_FEW / 2, b, row, count);
+    else back_sizes(n, 1, b, row, count);
 }
 
 /* == A sequence =========================================================== */

@@ -46,6 +46,20 @@ INLINE void shuffle(int n, int times, V *r) {
 /* A square of LANES vectors, rows become columns. */
 INLINE void transpose(V r[LANES]) { shuffle(LANES, LANES_LOG, r); }
 
+/* v_sum of each of 4 vectors, the same bits, in the first 4 lanes. */
+INLINE V few_sums_of(const V r[4]) {
+    V low = LOW_HALVES(r[0], r[2]) + HIGH_HALVES(r[0], r[2]),
+      high = LOW_HALVES(r[1], r[3]) + HIGH_HALVES(r[1], r[3]),
+      x = LOW_HALVES(low, high) + HIGH_HALVES(low, high);
+#if LANES == 16
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+#elif LANES == 8
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+#endif
+    return x;
+}
+
 /* v_sum of each of LANES vectors, the same bits. */
 INLINE V sums_of(V r[LANES]) {
     UNROLL for (int n = LANES / 2; n > 0; n /= 2) UNROLL for (int i = 0; i < n; i++)
