@@ -16,15 +16,11 @@ int64_t k_channels_floats(int64_t dk) {
 INLINE void find_decays(const int n, const int m, const Recurrence *a, const ChannelHeads *h,
                         int64_t row, const V *rate, V *e) {
     const float *g = a->decay + row * a->lddecay + h->head * decays_of(a);
-    if (a->rate)
-        for (int i = 0; i < m * n; i++)
-            e[i] = v_exp(v_splat(g[i / n]) * rate[i]);
-    else if (a->by_head)
-        for (int i = 0; i < m * n; i++)
-            e[i] = i % n ? e[i - 1] : v_exp(v_splat(g[i / n]));
-    else
-        for (int i = 0; i < m * n; i++)
-            e[i] = v_exp(v_load(g + i * LANES));
+    for (int i = 0; i < m * n; i++)
+        e[i] = a->rate   ? v_splat(g[i / n]) * rate[i]
+            : a->by_head ? v_splat(g[i / n])
+                         : v_load(g + i * LANES);
+    v_exp_each(m * n, e);
 }
 
 /* The decays of the same heads some tokens on. */

@@ -189,36 +189,62 @@ typedef struct ExpParts {
     V power, n, shifted;
 } ExpParts;
 
-enum { EXPONENT_BIAS = 127 };
+enum { EXPONENT_BIAS = 127, EXP_EACH = 8 };
+
+INLINE void v_exp_parts_each(const int n, const V *x, int more, ExpParts *e) {
+    const V magic = v_splat(12582912.0f + (float)more);
+    V r[EXP_EACH], p[EXP_EACH];
+    for (int i = 0; i < n; i++) {
+        e[i].shifted = v_fma(x[i], v_splat(1.44269504f), magic);
+        e[i].n = e[i].shifted - magic;
+    }
+    for (int i = 0; i < n; i++)
+        r[i] = v_fma(e[i].n, v_splat(-0.693359375f), x[i]);
+    for (int i = 0; i < n; i++)
+        r[i] = v_fma(e[i].n, v_splat(2.12194440e-4f), r[i]);
+    for (int i = 0; i < n; i++)
+        p[i] = v_fma(v_splat(1.386348973e-3f), r[i], v_splat(8.367620409e-3f));
+    for (int i = 0; i < n; i++)
+        p[i] = v_fma(p[i], r[i], v_splat(4.166724533e-2f));
+    for (int i = 0; i < n; i++)
+        p[i] = v_fma(p[i], r[i], v_splat(1.666653305e-1f));
+    for (int i = 0; i < n; i++)
+        p[i] = v_fma(p[i], r[i], v_splat(0.5f));
+    for (int i = 0; i < n; i++)
+        p[i] = v_fma(p[i], r[i], v_splat(1.0f));
+    for (int i = 0; i < n; i++)
+        e[i].power = v_fma(p[i], r[i], v_splat(1.0f));
+}
 
 INLINE ExpParts v_exp_parts(V x, int more) {
-    const V magic = v_splat(12582912.0f + (float)more);
-    V shifted = v_fma(x, v_splat(1.44269504f), magic);
-    V n = shifted - magic;
-    V r = v_fma(n, v_splat(-0.693359375f), x);
-    r = v_fma(n, v_splat(2.12194440e-4f), r);
-    V p = v_splat(1.386348973e-3f);
-    p = v_fma(p, r, v_splat(8.367620409e-3f));
-    p = v_fma(p, r, v_splat(4.166724533e-2f));
-    p = v_fma(p, r, v_splat(1.666653305e-1f));
-    p = v_fma(p, r, v_splat(0.5f));
-    p = v_fma(p, r, v_splat(1.0f));
-    return (ExpParts){ v_fma(p, r, v_splat(1.0f)), n, shifted };
+    ExpParts e;
+    v_exp_parts_each(1, &x, more, &e);
+    return e;
 }
 
 /* e^x within 1 ulp over the whole range, 1.2 without fused multiply-add: -inf gives 0, large x inf,
-** NaN itself.  2^n is applied in two halves, so that results may be denormal. */
-INLINE V v_exp(V x) {
-    x = v_max(v_splat(-104.0f), x);
-    x = v_min(v_splat(89.0f), x);
+** NaN itself.  2^n is applied in two halves, so that results may be denormal.  Of n vectors, up to
+** EXP_EACH, the steps go side by side: each waits for the one before. */
+INLINE void v_exp_each(const int n, V *x) {
+    ExpParts e[EXP_EACH];
+    for (int i = 0; i < n; i++)
+        x[i] = v_min(v_splat(89.0f), v_max(v_splat(-104.0f), x[i]));
 #ifdef SIMD_SCALE
-    ExpParts e = v_exp_parts(x, 0);
-    return v_scale(e.power, e.n); /* the same, rounded once too */
+    v_exp_parts_each(n, x, 0, e);
+    for (int i = 0; i < n; i++)
+        x[i] = v_scale(e[i].power, e[i].n); /* the same, rounded once too */
 #else
-    ExpParts e = v_exp_parts(x, 2 * EXPONENT_BIAS);
-    VI n = (VI)e.shifted, low = (n >> 1) << 23, high = (n << 23) - low;
-    return e.power * (V)low * (V)high;
+    v_exp_parts_each(n, x, 2 * EXPONENT_BIAS, e);
+    for (int i = 0; i < n; i++) {
+        VI shifted = (VI)e[i].shifted, low = (shifted >> 1) << 23, high = (shifted << 23) - low;
+        x[i] = e[i].power * (V)low * (V)high;
+    }
 #endif
+}
+
+INLINE V v_exp(V x) {
+    v_exp_each(1, &x);
+    return x;
 }
 
 /* The same, to the bit, of x up to 40: 2^(n + 65) is normal, what is left is a constant. */
