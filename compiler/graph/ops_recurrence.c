@@ -41,6 +41,10 @@ double recurrence_flops(const Node *n) {
     double forward = (2 + delta) * state + (1 + delta) * (keys + values);
     double again = (1 + delta) * state + delta * values;
     double back = (4 + 2 * delta) * state + (3 + 3 * delta) * keys + (2 + 2 * delta) * values;
+    if (r.rate) { /* the product, and sums of what flows into its factors */
+        double product = 0.5 * (double)r.dk;
+        forward += product, again += product, back += 4 * product;
+    }
     return 2 * (double)r.heads * (n->op == OP_recurrence ? forward : again + back);
 }
 
