@@ -135,8 +135,7 @@ typedef struct CompiledModel {
 ** codegen_least() says. */
 const char *codegen_native(void);
 const char *codegen_least(void);
-/* Whether code for a triple, or for none (NULL), is of this machine's kind of processor; true of
-** one that no target has. */
+/* Whether code for a triple, or for none (NULL), is of this machine's kind of processor. */
 bool codegen_is_host(const char *triple);
 /* Whether a target has processors of this triple. */
 bool codegen_has_target(const char *triple);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* NAME is the program's as part of a function's, QUOTED the same as a word of the shell. */
+/* 'text' has the program's name in three forms: NAME as part of a function's name, QUOTED as a word
+** of the shell, PLAIN as it is. */
 typedef struct Script {
     const char *shell, *text;
     const char *quote; /* what stands for a quote between quotes */

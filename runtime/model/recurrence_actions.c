@@ -49,8 +49,12 @@ static Recurrence backward_of(const Frame *f, const Action *s) {
 }
 
 int64_t k_recurrence_action_tasks(const Frame *f, const Action *s) {
-    Recurrence a = s->what == DO_RECURRENCE ? recurrence_of(f, s, 1) : backward_of(f, s);
-    return s->what == DO_RECURRENCE ? k_recurrence_tasks(&a) : k_recurrence_grad_tasks(&a);
+    if (s->what == DO_RECURRENCE) {
+        Recurrence a = recurrence_of(f, s, 1);
+        return k_recurrence_tasks(&a);
+    }
+    Recurrence a = backward_of(f, s);
+    return k_recurrence_grad_tasks(&a);
 }
 
 void k_recurrence_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {

@@ -192,8 +192,6 @@ typedef struct Offer {
     const char *line, *offered;
 } Offer;
 
-#define PROGRAM_COMMANDS \
-    "bench chat completion eval generate gradients info logits probe score train"
 static const Offer offer[] = {
     { "ins", "inspect" },
     { "weights m", "merge" },
@@ -214,6 +212,7 @@ static const Offer offer[] = {
     { "compare --sweep lr=1,2 ", "m.lua sub" },
     { "compare --train notes.txt ", "m.lua notes.txt sub" },
     { "compare --train notes.txt --ste", "--steps" },
+    { "compare --keep ", "sub" },
     { "build -D ", "" },
     { "build -D width=3 ", "m.lua sub" },
     { "build --cpu ", "" },
@@ -223,16 +222,17 @@ static const Offer offer[] = {
     { "run --max-memory 5G ", "m.lua sub" },
     { "run m.lua ", "bench chat completion eval generate gradients info logits probe score train" },
     { "run m.lua tr", "train" },
+    { "run m.lua -D width=3 tr", "train" },
     { "run m.lua -D ", "" },
     { "run m.lua train --st", "--steps" },
     { "run m.lua train --order se", "sequential" },
     { "run m.lua train --data notes.txt ", "m.lua notes.txt sub" },
     { "run m.lua train --data notes.txt --res", "--resume" },
     { "run m.lua generate --prompt ", "" },
+    { "run m.lua generate --stop x ", "" },
+    { "run m.lua eval --weights n", "notes.txt" },
     { "run m.lua generate -w n", "notes.txt" },
     { "build -O", "-O0 -O1 -O2 -O3" },
-    { "run m.lua -D width=3 generate --st", "--stop" },
-    { "nonsense ", "" },
     { "run m.lua generate -p ", "" },
     { "run m.lua completion b", "bash" },
 };

@@ -8,11 +8,11 @@
 #include "name_table.h"
 #include "plan.h"
 #include "program.h"
-#include "target_rates.h"
 #include "rows.h"
 #include "small_matrices.h"
 #include "sizes.h"
 #include "table.h"
+#include "target_rates.h"
 
 /* A parameter's place in WEIGHTS and among the gradients; of a probe's input in WEIGHTS only. */
 typedef struct ParamPlace {
@@ -75,10 +75,10 @@ typedef struct KernelCosts {
 typedef struct Tables {
     const ModelInfo *info;
     int lanes;
-    bool pairs;          /* products take pairs of bfloat16 */
-    bool parts;          /* those of float32 take parts of numbers, in tiles */
-    int64_t cache_bytes; /* second-level cache of a core */
-    const TargetRates *rates;
+    bool pairs;               /* products take pairs of bfloat16 */
+    bool parts;               /* those of float32 take parts of numbers, in tiles */
+    int64_t cache_bytes;      /* second-level cache of a core */
+    const TargetRates *rates; /* the target's */
     bool inference;
     Products products;
     const ProductRatios *ratios;

@@ -69,14 +69,11 @@ const Target *target_of(const char *triple, Error *e) {
 
 bool codegen_has_target(const char *triple) { return target_of(triple, NULL); }
 
-bool codegen_is_host(const char *triple) {
-    const Target *t = target_of(triple, NULL);
-    return !t || t == host_target();
-}
+bool codegen_is_host(const char *triple) { return target_of(triple, NULL) == host_target(); }
 
 /* == Which level ========================================================== */
 
-/* The best one that the host has everything for. */
+/* The best one that the host has everything for; of another target the plainest. */
 static const Level *host_level(const Target *t, bool special) {
     if (!t->host) return &t->level[0];
     char *features = checked(LLVMGetHostCPUFeatures());

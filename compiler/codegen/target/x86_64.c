@@ -81,8 +81,8 @@ static const char *const options[] = { "-disable-lsr", NULL };
 #define COUNT(rows) (int)(sizeof(rows) / sizeof *(rows))
 
 const Target target_x86_64 = {
-    .name = "x86_64",
-    .triple = "x86_64-unknown-linux-gnu",
+#define TARGET(name_, triple_, clang) .name = #name_, .triple = triple_,
+#include "levels.def"
     .plain = "x86-64",
     .least = "SSE4.2",
     .example = "haswell",
