@@ -55,9 +55,10 @@ sed 's/\\-/-/g' "$(find "$prefix" -name strata.1)" | awk '
 diff help.flags man.flags || fail "strata --help and the manual page list other options"
 for shell in bash zsh fish; do
     "$strata" completion $shell >completion.$shell || fail "completion $shell"
-    grep -q -e emit completion.$shell || fail "completion $shell lacks --emit"
+    grep -q -e __complete completion.$shell || fail "completion $shell does not ask the program"
     ! command -v $shell >/dev/null || run $shell -n completion.$shell
 done
+"$strata" __complete build --em | grep -q -e '^--emit' || fail "what is completed lacks --emit"
 
 # What guides name is there.
 docs=$(dirname "$(find "$prefix" -name CHANGELOG.md)")
