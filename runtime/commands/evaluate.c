@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "standalone.h"
+#include "commands.h"
 #include "weights_small.h"
 
 enum { BATCH_TOKENS = 4096 }; /* windows at once, unless told, hold about this many */

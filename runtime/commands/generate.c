@@ -3,6 +3,7 @@
 ** written and fed back (writing.h).  Standard output gets the continuation only; on a terminal the
 ** prompt is shown before it.  A reader that goes away ends it quietly.
 */
+#include "commands.h"
 #include "escape.h"
 #include "program_tokenizer.h"
 #include "writing.h"

@@ -3,6 +3,7 @@
 */
 #include "chat_template.h"
 #include "choices.h"
+#include "commands.h"
 #include "program_tokenizer.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 ** logits works on groups of sequences, so that the scratch memory does not grow with
 ** the file; a sequence's bits do not depend on its group.
 */
-#include "standalone.h"
+#include "commands.h"
 
 #include <math.h>
 #include <stdlib.h>

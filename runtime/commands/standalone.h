@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The standalone program around one compiled model: what its commands share.
-** Each command is a function of its own file; it returns a status and describes a
-** failure in the Error, and prints results only.
+** The standalone program around one compiled model: what its commands share.  It knows none of
+** them; commands.h lists them, program_main.c runs them.
 */
 #ifndef STRATA_STANDALONE_H
 #define STRATA_STANDALONE_H
@@ -23,17 +22,6 @@ typedef struct Program {
     const char *file;    /* the same without its folders */
     Options options;
 } Program;
-
-int command_info(const Program *p, Error *e);
-int command_train(const Program *p, Error *e);
-int command_eval(const Program *p, Error *e);
-int command_generate(const Program *p, Error *e);
-int command_chat(const Program *p, Error *e);
-int command_logits(const Program *p, Error *e);
-int command_gradients(const Program *p, Error *e);
-int command_bench(const Program *p, Error *e);
-int command_probe(const Program *p, Error *e);
-int command_score(const Program *p, Error *e);
 
 static inline const OptionValue *option(const Program *p, OptionId id) {
     return &p->options.value[id];

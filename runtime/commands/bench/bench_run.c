@@ -5,6 +5,7 @@
 ** the steps, as what others leave of a machine changes within a second.
 */
 #include "bench.h"
+#include "commands.h"
 
 #include <math.h>
 #include <stdlib.h>

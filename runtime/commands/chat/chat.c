@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "chat_template.h"
+#include "commands.h"
 #include "escape.h"
 #include "writing.h"
 

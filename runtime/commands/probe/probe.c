@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "standalone.h"
+#include "commands.h"
 #include "weights.h"
 
 enum { PASSAGE = 512 }; /* tokens that are shown one by one, of a window */

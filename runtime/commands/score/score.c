@@ -4,6 +4,8 @@
 */
 #include "score.h"
 
+#include "commands.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

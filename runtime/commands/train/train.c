@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "commands.h"
 #include "evaluate.h"
 #include "machine.h"
 #include "random.h"

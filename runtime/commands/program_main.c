@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+** strata_main: finds the command, runs it, turns its status into an exit status and
+** its error into lines on standard error.  Nothing else exits or prints errors.
+*/
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "choices.h"
+#include "commands.h"
+#include "own_stack.h"
+
+static int command_completion(const Program *p, Error *e) {
+    Text t = { 0 };
+    int status = options_completion(&t, &program_options, p->file, p->options.word[0], e);
+    if (!status) return console_text(&t, e);
+    text_free(&t);
+    return status;
+}
+
+static int print_version(const Program *p, Error *e) {
+    Text t = { 0 };
+    text_add(&t, "%s: strata %s, model %s, compiled by strata %s for %s\n", p->file, STRATA_VERSION,
+             model_text(p, p->m->name), model_text(p, p->m->compiler), model_text(p, p->m->cpu));
+    return console_lines(&t, e);
+}
+
+static int print_help(const Program *p, Error *e) {
+    Text t = { 0 };
+    options_help(&t, &program_options, p->file, p->options.command);
+    return console_lines(&t, e);
+}
+
+/* What would be ignored. */
+static const OptionNeed needs[] = {
+    { OPTION_DRAFT_WEIGHTS, OPTION_DRAFT },
+    { OPTION_BENCH_PROMPT, OPTION_DECODE },
+    { OPTION_OVERWRITE, OPTION_OUTPUT },
+};
+
+static int run(Program *p, int argc, char **argv, Error *e) {
+    static int (*const command[COMMANDS])(const Program *, Error *) = {
+        [COMMAND_INFO] = command_info,
+        [COMMAND_TRAIN] = command_train,
+        [COMMAND_EVAL] = command_eval,
+        [COMMAND_GENERATE] = command_generate,
+        [COMMAND_CHAT] = command_chat,
+        [COMMAND_LOGITS] = command_logits,
+        [COMMAND_GRADIENTS] = command_gradients,
+        [COMMAND_BENCH] = command_bench,
+        [COMMAND_PROBE] = command_probe,
+        [COMMAND_SCORE] = command_score,
+        [COMMAND_COMPLETION] = command_completion,
+    };
+    Text t = { 0 };
+    if (options_complete(&t, &program_options, NULL, argc, argv)) return console_text(&t, e);
+    int status = options_parse(&p->options, &program_options, argc > 0 ? argc - 1 : 0,
+                               argv + (argc > 0), e);
+    if (status) return status;
+    if (p->options.version) return print_version(p, e);
+    if (p->options.help) return print_help(p, e);
+    status = options_need(&p->options, needs, sizeof needs / sizeof *needs, e);
+    if (!status) status = choices_check(p, e);
+    return status ? status : command[p->options.command](p, e);
+}
+
+static void report(const Error *e) {
+    char line[sizeof e->text + 96];
+    int n = print_text(
+        line, sizeof line, "error: %s\n%s", e->text,
+        e->status == STATUS_INTERNAL ? "This is a defect of Strata: please report it.\n" : "");
+    (void)!write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+}
+
+/* A program and its command line. */
+typedef struct Started {
+    Program p;
+    int argc;
+    char **argv;
+} Started;
+
+static int run_whole(void *argument) {
+    Started *s = argument;
+    Error e = { 0 };
+    int status = run(&s->p, s->argc, s->argv, &e);
+    options_free(&s->p.options);
+    if (e.status) report(&e);
+    return status;
+}
+
+int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm) {
+    console_fill_closed();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
+    signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
+    output_guard();
+    Started s = {
+        .p = { .api = api, .m = api->model(), .gemm = gemm, .path = "model", .file = "model" },
+        .argc = argc,
+        .argv = argv
+    };
+    if (argc > 0 && argv[0] && *argv[0]) {
+        const char *slash = strrchr(argv[0], '/');
+        s.p.path = argv[0];
+        s.p.file = slash && slash[1] ? slash + 1 : argv[0];
+    }
+    return on_own_stack(run_whole, &s);
+}
+
+int strata_main(int argc, char **argv, const strata_api *api) {
+    return strata_main_with(argc, argv, api, NULL);
+}
