@@ -125,14 +125,17 @@ typedef struct strata_adamw {
 } strata_adamw;
 
 typedef struct strata_loss {
-    /* of another size than this one's, 'draw', 'routed' and 'reserved' are not looked at */
+    /* of another size than this one's, only 'loss' and 'cross_entropy' are looked at */
     size_t struct_size;
     double loss;          /* mean over tokens, routing terms included */
     double cross_entropy; /* mean over tokens, nats */
     uint64_t draw;        /* in, forward_backward: which random numbers it draws; 0: none */
     /* in: NULL, or room for the share of tokens that each route takes [strata_model.routed] */
     double *routed;
-    int64_t reserved[4]; /* zero */
+    /* in, forward_backward: which row of a larger batch the first of 'tokens' is. A number that is
+    ** drawn depends on 'draw', on the row there and on the position, on no other row. */
+    int64_t row;
+    int64_t reserved[3]; /* zero */
 } strata_loss;
 
 /* Gradients [first, first + count) are final.  Not 0: stop (STRATA_ERROR_STOPPED). */

@@ -157,10 +157,12 @@ class Model:
         self._training()
         return self._gradients
 
-    def forward_backward(self, tokens, targets, scale=1.0, accumulate=False, draw=0):
-        """Loss, and gradients times 'scale', added to those that are there if 'accumulate'."""
+    def forward_backward(self, tokens, targets, scale=1.0, accumulate=False, draw=0, row=0):
+        """Loss, and gradients times 'scale', added to those that are there if 'accumulate'. Random
+        numbers are those of the seed 'draw', 0 for none; of the parts of a larger batch each says
+        which of its rows the first one is."""
         tokens, targets = self._pair(tokens, targets)
-        out = ABI.strata_loss(struct_size=ctypes.sizeof(ABI.strata_loss), draw=draw)
+        out = ABI.strata_loss(struct_size=ctypes.sizeof(ABI.strata_loss), draw=draw, row=row)
         self._call("forward_backward", tokens.size, self._training(), _ARENA, tokens.ctypes.data,
                    targets.ctypes.data, *tokens.shape, scale, ABI.STRATA_ACCUMULATE * accumulate,
                    None, None, ctypes.addressof(out))

@@ -38,9 +38,9 @@ double random_uniform(uint64_t seed, uint32_t stream, uint64_t index) {
     return (double)(pair(x) >> 11) * 0x1p-53;
 }
 
-uint64_t random_draw(uint64_t seed, uint64_t step, uint32_t part) {
+uint64_t random_draw(uint64_t seed, uint64_t step) {
     uint32_t x[4];
-    draw(seed, step, part, DRAWING, x);
+    draw(seed, step, 0, DRAWING, x);
     return pair(x) | 1;
 }
 

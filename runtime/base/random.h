@@ -16,8 +16,8 @@ uint64_t random_below(uint64_t seed, uint64_t step, uint32_t row, uint64_t n);
 ** the sequence's number as stream and the token's position as index. */
 double random_uniform(uint64_t seed, uint32_t stream, uint64_t index);
 
-/* Not 0; another for each part of a step: what forward_backward draws by. */
-uint64_t random_draw(uint64_t seed, uint64_t step, uint32_t part);
+/* Not 0; another for each step: what forward_backward draws by. */
+uint64_t random_draw(uint64_t seed, uint64_t step);
 
 /* out[i] = deviation * normal(seed, stream, first + i); any 'first', any pieces. */
 void random_normal(uint64_t seed, uint64_t stream, int64_t first, int64_t count, double deviation,

@@ -70,6 +70,7 @@ typedef struct Frame {
     float *logits;
     float uniform[3];
     uint64_t draw;     /* which random numbers; 0: none */
+    int64_t draw_from; /* of a larger batch's tokens, the first one here */
     int64_t N, padded; /* tokens; rounded up to whole granules */
     int64_t B, T;
     int64_t from;         /* first token that token phases work on */

@@ -34,6 +34,14 @@ static void start_gradients(Context *c, float *gradients) {
         zero(c, gradients + k_spans[i].first, k_spans[i].count);
 }
 
+/* The tokens of a larger batch can be counted. */
+static int32_t check_row(Context *c, const strata_loss *out, int64_t B, int64_t T) {
+    int64_t most = INT64_MAX / T - B, row = k_says(out) ? out->row : 0;
+    if (row >= 0 && row <= most) return STRATA_OK;
+    return fail(c, STRATA_ERROR_ARGUMENT, "the row of the batch is ", row, ", expected 0 to ",
+                most);
+}
+
 EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, void *arena,
                                       const int32_t *tokens, const int32_t *targets, int64_t B,
                                       int64_t T, float scale, uint32_t flags, strata_range_fn final,
@@ -48,12 +56,14 @@ EXPORT int32_t model_forward_backward(void *ctx, const void *w, void *train, voi
         status = fail(c, STRATA_ERROR_ARGUMENT, "the flags are ", flags, ", expected at most ",
                       STRATA_ACCUMULATE | STRATA_PACKED);
     if (!status) status = k_check_loss(c, out);
+    if (!status) status = check_row(c, out, B, T);
     if (status) return status;
     Frame f = k_frame(c, PROGRAM_TRAIN, w, arena, tokens, B, T);
     f.targets = targets;
     f.gradients = train;
     f.uniform[0] = scale;
     f.draw = k_says(out) ? out->draw : 0;
+    f.draw_from = k_says(out) ? out->row * T : 0;
     f.uniform[2] = f.draw != 0;
     f.accumulate = flags & STRATA_ACCUMULATE;
     if (flags & STRATA_PACKED && k_constants.repacked_floats)

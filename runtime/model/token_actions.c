@@ -66,10 +66,11 @@ static void largest_action(const TaskWork *w, const Action *s) {
 
 static void random_action(const TaskWork *w, const Action *s) {
     float *y = work_row(w, s, 0);
+    int64_t from = w->f->draw_from + w->first;
     for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
         for (int64_t i = 0; i < s->random.count; i++)
             y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->random.stream,
-                                               (uint64_t)(w->first + t), (uint32_t)i)
+                                               (uint64_t)(from + t), (uint32_t)i)
                               : 0.5f;
 }
 

@@ -82,7 +82,7 @@ static void wrong_ranges_and_settings_are_refused(void **state) {
     void *ctx = object.r.ctx.at, *train = object.r.train.at, *w = object.r.weights.at;
     int64_t n = gradient_floats(&object.b.c);
     double out;
-    strata_loss odd = { .struct_size = sizeof odd, .reserved = { 0, 0, 0, 9 } };
+    strata_loss odd = { .struct_size = sizeof odd, .reserved = { 0, 0, 9 } };
     strata_adamw how = { .struct_size = sizeof how, .lr = 1, .step = 1 }, none = how, old = how;
     none.step = 0, old.struct_size = 8;
     refused(a->sum_squares(ctx, train, -1, 4, &out), STRATA_ERROR_ARGUMENT, "starts at -1");

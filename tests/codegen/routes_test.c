@@ -157,14 +157,16 @@ static float *drawn(Instance *r, const int32_t *ids, const int32_t *targets, uin
     return gradients_of(r, ids, targets, SEQUENCES, TIME, &loss);
 }
 
+static const Kind noisy[] = {
+    { "standard {}", "dropout = 0.3", "dropout = 0.5", "dtr {}" },
+    { "standard {}", "", "dropout = 0.5", "mod { capacity = 0.5 }" },
+    { "standard {}", "", "", "dllm { hidden = 6, reserve = 1, target = 0.5, weight = 1 }" },
+    { "standard {}", "", "", "stochastic_depth { keep = 0.1 }" },
+};
+enum { NOISY = sizeof noisy / sizeof *noisy };
+
 static void draws_depend_on_their_seed_alone(void **state) {
-    static const Kind noisy[] = {
-        { "standard {}", "dropout = 0.3", "dropout = 0.5", "dtr {}" },
-        { "standard {}", "", "dropout = 0.5", "mod { capacity = 0.5 }" },
-        { "standard {}", "", "", "dllm { hidden = 6, reserve = 1, target = 0.5, weight = 1 }" },
-        { "standard {}", "", "", "stochastic_depth { keep = 0.1 }" },
-    };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < NOISY; i++) {
         Built b;
         Instance one, three;
         open_kind(state, &b, &noisy[i], (CodegenOptions){ .passes.check = i % 2 });
@@ -184,6 +186,58 @@ static void draws_depend_on_their_seed_alone(void **state) {
         instance_close(&one), instance_close(&three);
         built_close(&b);
     }
+}
+
+/* Cross entropy of sequences from 'first' on, which are told to be the rows from 'row' on. */
+static double drawn_loss(Instance *r, const int32_t *ids, int64_t first, int64_t count,
+                         int64_t row) {
+    strata_loss loss = { .struct_size = sizeof loss, .draw = 77, .row = row };
+    free(gradients_of(r, ids + first * TIME, ids + first * TIME, count, TIME, &loss));
+    return loss.cross_entropy;
+}
+
+/* A sequence draws the same in any part of a batch that says where it lies. */
+static void draws_depend_on_the_row_of_the_whole_batch(void **state) {
+    for (int i = 0; i < NOISY; i++) {
+        Built b;
+        Instance r;
+        open_kind(state, &b, &noisy[i], (CodegenOptions){ .passes.check = i % 2 });
+        instance_open(&r, &b.c, SEQUENCES * TIME, 2);
+        instance_fill(&r, 5);
+        int32_t *ids = some_ids(&b.c, 3, SEQUENCES * TIME);
+        double whole = drawn_loss(&r, ids, 0, SEQUENCES, 0), rows = 0, others = 0, far = 0;
+        for (int64_t k = 0; k < SEQUENCES; k++) {
+            rows += drawn_loss(&r, ids, k, 1, k) / SEQUENCES;
+            others += drawn_loss(&r, ids, k, 1, 0) / SEQUENCES;
+            far += drawn_loss(&r, ids, k, 1, (INT64_C(1) << 40) + k) / SEQUENCES;
+        }
+        assert_true(fabs(rows - whole) < 1e-6);
+        assert_true(fabs(others - whole) > 1e-5 && fabs(far - whole) > 1e-5);
+        free(ids);
+        instance_close(&r);
+        built_close(&b);
+    }
+}
+
+static void rows_that_no_batch_has_are_refused(void **state) {
+    static const int64_t wrong[] = { -1, INT64_MIN, INT64_MAX / TIME, INT64_MAX };
+    Built b;
+    Instance r;
+    open_kind(state, &b, &noisy[0], (CodegenOptions){ 0 });
+    instance_open(&r, &b.c, SEQUENCES * TIME, 1);
+    instance_fill(&r, 5);
+    int32_t *ids = some_ids(&b.c, 3, SEQUENCES * TIME);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        strata_loss loss = { .struct_size = sizeof loss, .row = wrong[i] };
+        assert_int_equal(b.c.api.forward_backward(r.ctx.at, r.weights.at, r.train.at, r.arena.at,
+                                                  ids, ids, SEQUENCES, TIME, 1, 0, NULL, NULL,
+                                                  &loss),
+                         STRATA_ERROR_ARGUMENT);
+        assert_non_null(strstr(b.c.api.message(r.ctx.at), "the row of the batch is "));
+    }
+    free(ids);
+    instance_close(&r);
+    built_close(&b);
 }
 
 /* Whole sequences skip a layer, as often as they should: of four layers the third keeps 0.55. */
@@ -280,6 +334,8 @@ int main(void) {
         cmocka_unit_test(choosing_among_later_tokens_is_refused),
         cmocka_unit_test(routes_agree_with_the_interpreter),
         cmocka_unit_test(draws_depend_on_their_seed_alone),
+        cmocka_unit_test(draws_depend_on_the_row_of_the_whole_batch),
+        cmocka_unit_test(rows_that_no_batch_has_are_refused),
         cmocka_unit_test(sequences_skip_layers),
         cmocka_unit_test(gumbel_trains_the_router),
         cmocka_unit_test(shares_are_reported_and_forced),

@@ -73,7 +73,8 @@ static int gradients(Run *r, TrainStep *x, Error *e) {
         r->routed[k] = 0;
     for (int64_t i = 0; i < parts; i++) {
         strata_loss loss = { .struct_size = sizeof loss,
-                             .draw = random_draw(c->seed, (uint64_t)c->step, (uint32_t)i),
+                             .draw = random_draw(c->seed, (uint64_t)c->step),
+                             .row = i * c->batch,
                              .routed = x->routes ? r->routed + x->routes : NULL };
         int status = data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens,
                                r->targets, e);
