@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: MIT
-** train --dry-run: memory by purpose, against what is free.
+** The memory of a run: what it takes, and for train --dry-run what it would take, by purpose,
+** against what is free.
 */
-#include "machine.h"
 #include "train.h"
+
+#include <stdlib.h>
+
+#include "machine.h"
+
+int run_open_memory(Run *r, Error *e) {
+    Session *s = &r->s;
+    int64_t tokens = r->state.batch * r->state.context;
+    int status = session_weights(s, e);
+    if (!status) status = session_train(s, e);
+    if (!status) status = session_arena(s, tokens, false, e);
+    r->routed = status ? NULL : calloc(2 * (size_t)r->p->m->routed + 1, sizeof *r->routed);
+    r->late_routed = status ? NULL : calloc((size_t)r->p->m->routed + 1, sizeof *r->late_routed);
+    r->load = status ? NULL : calloc((size_t)r->p->m->tensors + 1, sizeof *r->load);
+    r->val_loss = status ? NULL : calloc((size_t)r->val.sources + 1, sizeof *r->val_loss);
+    r->epochs = status ? NULL : calloc((size_t)r->data.sources, sizeof *r->epochs);
+    r->tokens = status ? NULL : malloc((size_t)tokens * sizeof *r->tokens);
+    r->targets = status ? NULL : malloc((size_t)tokens * sizeof *r->targets);
+    bool rows = r->tokens && r->targets && r->val_loss && r->epochs;
+    if (!status && !(rows && r->routed && r->late_routed && r->load))
+        status = error_memory(e, "tokens", (size_t)tokens * sizeof *r->tokens * 2);
+    return status;
+}
 
 static void row(Text *t, const char *what, double bytes) {
     char size[32];

@@ -8,38 +8,7 @@
 #include <string.h>
 
 #include "place.h"
-#include "program_tokenizer.h"
 #include "weights.h"
-
-void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c) {
-    const OptionValue *v = p->options.value;
-    Checkpoint base;
-    checkpoint_defaults(c, p->m);
-    base = saved ? *saved : *c;
-    if (!saved) {
-        base.accumulate = v[OPTION_ACCUMULATE].count;
-        print_text(base.order, sizeof base.order, "%s", order_names[v[OPTION_ORDER].choice]);
-        base.steps = v[OPTION_STEPS].count;
-        base.eval_every = v[OPTION_EVAL_EVERY].count;
-    }
-    c->batch = v[OPTION_BATCH].given ? v[OPTION_BATCH].count : base.batch;
-    c->accumulate = v[OPTION_ACCUMULATE].given ? v[OPTION_ACCUMULATE].count : base.accumulate;
-    print_text(c->order, sizeof c->order, "%s",
-               v[OPTION_ORDER].given ? order_names[v[OPTION_ORDER].choice] : base.order);
-    c->lr = v[OPTION_LR].given ? v[OPTION_LR].number : base.lr;
-    c->seed = v[OPTION_SEED].given ? v[OPTION_SEED].seed : base.seed;
-    c->data_seed = v[OPTION_DATA_SEED].given ? v[OPTION_DATA_SEED].seed
-        : saved                              ? base.data_seed
-                                             : c->seed;
-    c->val_share = v[OPTION_VAL_SHARE].given ? v[OPTION_VAL_SHARE].number : base.val_share;
-    c->steps = v[OPTION_MINUTES].given ? 0
-        : v[OPTION_STEPS].given        ? v[OPTION_STEPS].count
-                                       : base.steps;
-    c->minutes = v[OPTION_MINUTES].given ? v[OPTION_MINUTES].number
-        : v[OPTION_STEPS].given          ? 0
-                                         : base.minutes;
-    c->eval_every = v[OPTION_EVAL_EVERY].given ? v[OPTION_EVAL_EVERY].count : base.eval_every;
-}
 
 static int check_options(const Program *p, Error *e) {
     static const OptionId pair[][2] = { { OPTION_VAL, OPTION_VAL_SHARE },
@@ -92,102 +61,6 @@ static int name_output(Run *r, Error *e) {
     r->best = r->out ? beside(r->out, ".best", e) : NULL;
     r->before = r->best ? beside(r->out, ".prev", e) : NULL;
     return r->before ? check_files(r, e) : e->status;
-}
-
-/* The tokenizer of a file of its own, or of one with weights, if it holds one; else from the
-** training text. */
-static int make_tokenizer(Run *r, const Safetensors *from, const DataFiles *f, Error *e) {
-    int64_t vocab = r->p->m->vocab;
-    const char *name = model_text(r->p, r->p->m->tokenizer);
-    const TokenizerKind *kind;
-    int status = program_tokenizer_open(r->p, from, &r->tokenizer, e);
-    if (!status && r->tokenizer.kind)
-        status = tokenizer_put_begin(&r->tokenizer, r->words.bos, "--bos", e);
-    if (status || r->tokenizer.kind) return status;
-    if (!*name && !data_files_text(f)) return STATUS_OK; /* tokens need none */
-    status = tokenizer_kind(name, &kind, e);
-    if (status) return status;
-    status = from && tokenizer_held(kind, from)
-        ? tokenizer_load(&r->tokenizer, kind, vocab, from, e)
-        : data_files_learn(f, &r->tokenizer, kind, vocab, e);
-    return status ? status : tokenizer_put_begin(&r->tokenizer, r->words.bos, "--bos", e);
-}
-
-/* No output may land on what is read. */
-static int check_inputs(const Run *r, const DataFiles *f, Error *e) {
-    const char *out[] = { r->out, r->best, r->before, option(r->p, OPTION_LOG)->text };
-    int status = STATUS_OK;
-    for (int i = 0; !status && i < 4; i++)
-        status = program_unread_data(out[i], f, e);
-    return status;
-}
-
-static int open_files(Run *r, OptionId id, DataFiles *f, Error *e) {
-    const DataWords *words = id == OPTION_VAL ? &r->words.val : &r->words.data;
-    int status = data_files_open(f, words, e);
-    if (status) return run_words_lost(r, id, status, e);
-    r->reads_text |= data_files_text(f);
-    status = check_inputs(r, f, e);
-    if (!status) status = data_files_identify(f, e);
-    if (status) data_files_free(f);
-    return status;
-}
-
-static int read_data(Run *r, const Safetensors *from, Error *e) {
-    DataFiles f;
-    int status = open_files(r, OPTION_DATA, &f, e);
-    if (status) return status;
-    status = make_tokenizer(r, from, &f, e);
-    if (!status) status = data_tokens(&r->text, &f, &r->tokenizer, r->p->m->vocab, false, e);
-    data_files_free(&f);
-    if (status) return status;
-    memcpy(r->state.data_sha256, r->text.files.sha256, sizeof r->state.data_sha256);
-    r->evaluates = r->state.val_share > 0;
-    status = data_split(&r->text, r->state.val_share, &r->data, &r->val, e);
-    return status ? status : data_enough(&r->data, "--data", r->p->m->context, e);
-}
-
-static int read_val(Run *r, Error *e) {
-    if (!r->words.val.words)
-        return r->evaluates ? data_enough(&r->val, "--val-share", 1, e) : STATUS_OK;
-    DataFiles f;
-    int status = open_files(r, OPTION_VAL, &f, e);
-    if (status) return status;
-    data_free(&r->val);
-    status = data_files_unweighted(&f, e);
-    if (!status) status = data_tokens(&r->val, &f, &r->tokenizer, r->p->m->vocab, true, e);
-    data_files_free(&f);
-    if (status) return status;
-    memcpy(r->state.val_sha256, r->val.files.sha256, sizeof r->state.val_sha256);
-    r->evaluates = true;
-    return data_enough(&r->val, "--val", 1, e);
-}
-
-int run_texts(Run *r, const Safetensors *from, Error *e) {
-    int status = read_data(r, from, e);
-    if (!status) status = read_val(r, e);
-    return status ? status
-                  : tokenizer_begin_used((BeginChoice)option(r->p, OPTION_BOS)->choice, "--bos",
-                                         r->reads_text, e);
-}
-
-int run_open_memory(Run *r, Error *e) {
-    Session *s = &r->s;
-    int64_t tokens = r->state.batch * r->state.context;
-    int status = session_weights(s, e);
-    if (!status) status = session_train(s, e);
-    if (!status) status = session_arena(s, tokens, false, e);
-    r->routed = status ? NULL : calloc(2 * (size_t)r->p->m->routed + 1, sizeof *r->routed);
-    r->late_routed = status ? NULL : calloc((size_t)r->p->m->routed + 1, sizeof *r->late_routed);
-    r->load = status ? NULL : calloc((size_t)r->p->m->tensors + 1, sizeof *r->load);
-    r->val_loss = status ? NULL : calloc((size_t)r->val.sources + 1, sizeof *r->val_loss);
-    r->epochs = status ? NULL : calloc((size_t)r->data.sources, sizeof *r->epochs);
-    r->tokens = status ? NULL : malloc((size_t)tokens * sizeof *r->tokens);
-    r->targets = status ? NULL : malloc((size_t)tokens * sizeof *r->targets);
-    bool rows = r->tokens && r->targets && r->val_loss && r->epochs;
-    if (!status && !(rows && r->routed && r->late_routed && r->load))
-        status = error_memory(e, "tokens", (size_t)tokens * sizeof *r->tokens * 2);
-    return status;
 }
 
 static int start_fresh(Run *r, Error *e) {

@@ -93,13 +93,6 @@ int run_save_best(Run *r, Error *e) {
 
 /* == The last line ======================================================== */
 
-char *run_length(const Checkpoint *c, char to[48]) {
-    char minutes[32];
-    if (c->minutes > 0) print_text(to, 48, "--minutes %s", print_double(minutes, c->minutes));
-    else print_text(to, 48, "--steps %lld", (long long)c->steps);
-    return to;
-}
-
 /* The command that goes on: what no checkpoint remembers is said again. */
 static void add_command(const Run *r, Text *t) {
     static const OptionId again[] = { OPTION_OUT,        OPTION_LOG,     OPTION_TENSORBOARD,
