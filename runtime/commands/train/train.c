@@ -105,7 +105,8 @@ static int update(Run *r, const TrainStep *x, Error *e) {
 static double rate(Run *r, int64_t step) {
     const Checkpoint *c = &r->state;
     if (c->minutes == 0) return schedule_rate(c, step);
-    double end = machine_now() - r->start + r->progress.seconds + r->evaluating;
+    double step_seconds = r->outputs ? r->outputs->progress.seconds : 0,
+           end = machine_now() - r->start + step_seconds + r->evaluating;
     r->share = fmin(1, end / (60 * c->minutes));
     return schedule_rate_by_time(c, r->share);
 }
@@ -179,27 +180,9 @@ static int evaluate_sources(Run *r, Evaluation *all, Error *e) {
     return status;
 }
 
-/* A scalar for each, if they are several. */
-static int event_losses(Run *r, double all, Error *e) {
-    const Data *d = &r->val;
-    int status = event_file_add(&r->events, r->state.step, &(EventScalar){ "loss/validation", all },
-                                1, e);
-    for (int i = 0; !status && d->sources > 1 && i < d->sources; i++) {
-        Text tag = { 0 };
-        text_add(&tag, "loss/validation/%s", d->source[i].name);
-        status = text_status(&tag, e);
-        if (!status)
-            status = event_file_add(&r->events, r->state.step,
-                                    &(EventScalar){ tag.at, r->val_loss[i] }, 1, e);
-        text_free(&tag);
-    }
-    return status;
-}
-
 static int evaluation(Run *r, Error *e) {
     Evaluation v;
     Checkpoint *c = &r->state;
-    char at[64];
     double start = machine_now();
     int status = evaluate_sources(r, &v, e);
     r->evaluating = fmax(r->evaluating, machine_now() - start);
@@ -212,58 +195,13 @@ static int evaluation(Run *r, Error *e) {
         c->best_val_loss = loss;
         c->best_step = c->step;
     }
-    progress_note(&r->progress, "step %s  validation loss %.4f  (best %.4f at step %lld)",
-                  progress_steps(&r->progress, c->step, at), loss, c->best_val_loss,
-                  (long long)c->best_step);
-    for (int i = 0; r->val.sources > 1 && i < r->val.sources; i++)
-        progress_note(&r->progress, "  %.4f  %s", r->val_loss[i], r->val.source[i].name);
-    double training = evaluation_training_loss(&v);
-    TrainEvaluation x = {
-        c->step, loss,       r->s.m->forms == 2 ? &training : NULL, c->best_step, c->best_val_loss,
-        &r->val, r->val_loss
-    };
-    if (best && !option(r->p, OPTION_NO_BEST)->given) status = run_save_best(r, e);
-    if (!status) status = train_log_evaluation(&r->log, &x, e);
-    return status ? status : event_losses(r, loss, e);
-}
-
-static int log_step(Run *r, const TrainStep *x, Error *e) {
-    EventScalar scalar[] = {
-        { "loss/training", x->loss },
-        { "loss/cross_entropy", x->cross_entropy },
-        { "learning_rate", x->lr },
-        { "gradient_norm", x->grad_norm },
-        { "tokens_per_second", x->tokens_per_second },
-    };
-    int status = train_log_step(&r->log, x, e);
-    return status ? status : event_file_add(&r->events, x->step, scalar, 5, e);
-}
-
-/* Notes how long a step took; the peak is measured anew when that shows that it was too low. */
-static void note_time(Run *r, double seconds) {
-    Progress *g = &r->progress;
-    progress_time(g, seconds);
-    if (!progress_beats_peak(g)) return;
-    double again = machine_peak(r->s.pool, machine_multiplier(r->p->m)),
-           rate = g->flops / g->seconds;
-    g->peak = again > rate ? again : rate;
-}
-
-/* Of the source that came round most often. */
-static double most_epochs(const TrainStep *x) {
-    double most = 0;
-    for (int i = 0; i < x->sources; i++)
-        most = x->epoch[i] > most ? x->epoch[i] : most;
-    return most;
+    return outputs_evaluation(r, loss, evaluation_training_loss(&v), best, e);
 }
 
 /* After a step: log, evaluation, checkpoint (always after the last). */
 static int conclude(Run *r, const TrainStep *x, bool last, Error *e) {
     const Checkpoint *c = &r->state;
-    int status = log_step(r, x, e);
-    note_time(r, x->seconds);
-    r->progress.epoch = most_epochs(x);
-    progress_step(&r->progress, x->step, x->loss);
+    int status = outputs_step(r, x, e);
     bool due = r->evaluates && (c->step % c->eval_every == 0 || checkpoint_done(c));
     if (!status && due) status = evaluation(r, e);
     /* the log failed: the work so far need not be lost */
@@ -271,7 +209,8 @@ static int conclude(Run *r, const TrainStep *x, bool last, Error *e) {
         run_save(r, NULL);
         return status;
     }
-    if (!status && (c->step % r->save_every == 0 || last)) status = run_save(r, e);
+    if (!status && (c->step % option(r->p, OPTION_SAVE_EVERY)->count == 0 || last))
+        status = run_save(r, e);
     return status;
 }
 
@@ -292,7 +231,6 @@ static int loop(Run *r, int *stop, Error *e) {
             run_save(r, NULL);
         if (!status) status = conclude(r, &x, *stop || checkpoint_done(&r->state), e);
     }
-    progress_close(&r->progress);
     return status;
 }
 
@@ -301,28 +239,22 @@ static int train(Run *r, Error *e) {
     if (status) return status;
     if (option(r->p, OPTION_DRY_RUN)->given) {
         run_settings(r->p, NULL, &r->state);
-        return run_memory(r->p, &r->s, &r->state, e);
+        return r->outputs ? run_memory(r->p, &r->s, &r->state, e) : STATUS_OK;
     }
-    run_announce(r);
-    r->start = machine_now() - r->state.elapsed;
-    r->progress.begun = r->start;
-    r->progress.end = r->state.minutes > 0 ? r->start + 60 * r->state.minutes : 0;
+    outputs_start(r);
     int stop;
     int64_t begun = r->state.step;
     status = loop(r, &stop, e);
     if (status) return status;
-    run_end(r, r->state.step > begun);
-    run_routes_end(r);
+    outputs_end(r, r->state.step > begun);
     return stop ? 128 + stop : STATUS_OK;
 }
 
 int command_train(const Program *p, Error *e) {
-    Run r = { .p = p, .log.fd = -1, .events.fd = -1 };
+    Outputs outputs = { .log.fd = -1, .events.fd = -1 };
+    Run r = { .p = p, .outputs = &outputs };
     int status = train(&r, e);
-    const Error *lost = &r.progress.lost;
-    if (!status && lost->status)
-        status = error_set(e, lost->status, "%s; the run is done and %s is written", lost->text,
-                           r.out);
+    if (!status) status = outputs_lost(&r, e);
     run_close(&r);
     return status;
 }

@@ -6,6 +6,7 @@
 **   train_texts.c    its data
 **   train_resume.c   checkpoints: the one it goes on from, those that it leaves alone
 **   train.c          the loop
+**   train_outputs.c  all that it writes, by means of
 **   train_state.c    what is kept of it
 **   train_start.c    what it says before
 **   train_memory.c   its memory; --dry-run
@@ -16,11 +17,9 @@
 
 #include "checkpoint.h"
 #include "data_order.h"
-#include "event_file.h"
 #include "standalone.h"
-#include "progress.h"
 #include "schedule.h"
-#include "train_log.h"
+#include "train_outputs.h"
 #include "weights.h"
 
 /* What names the data and what the end is to leave, and how a checkpoint says it. */
@@ -46,8 +45,8 @@ typedef struct Run {
     double *val_loss; /* of each source of val */
     DataOrder order;
     Checkpoint state; /* step, seeds, best …: what a checkpoint will say */
-    int64_t save_every;
-    char *out, *best, *before; /* --out; beside it the best by validation, and FILE.prev */
+    char *out;        /* --out */
+    Outputs *outputs; /* NULL: another rank's */
     RunWords words;
     double start;              /* of the minutes, by machine_now */
     double evaluating;         /* seconds of the slowest evaluation */
@@ -59,11 +58,7 @@ typedef struct Run {
     double *load;              /* of buffers' statistics: how uneven they are */
     double *epochs;            /* of each source of data */
     bool resumed;
-    bool saved, saved_best; /* here, since it began or went on */
-    WeightsTaken init;      /* --init: what became of it */
-    TrainLog log;
-    EventFile events; /* --tensorboard */
-    Progress progress;
+    WeightsTaken init; /* --init: what became of it */
 } Run;
 
 /* Everything up to the first step; says on standard output what it is going to do. */

@@ -62,7 +62,7 @@ int run_resume(Run *r, Error *e) {
     int status = checkpoint_open(&f, r->out, e);
     if (status) return status;
     r->resumed = true;
-    if (f.note[0]) progress_note(&r->progress, "%s", f.note);
+    if (f.note[0] && r->outputs) progress_note(&r->outputs->progress, "%s", f.note);
     status = take_up(r, &f, e);
     checkpoint_close(&f);
     return status;
@@ -112,11 +112,13 @@ static int check_replaced(const Run *r, const char *path, bool beside, Error *e)
 
 /* The best too where none will be made: it would lie beside weights of this run. */
 int run_keeps(Run *r, Error *e) {
+    const Outputs *o = r->outputs;
     struct stat is;
+    if (!o) return STATUS_OK;
     bool newest = !stat(r->out, &is) && is.st_size;
     int status = check_replaced(r, r->out, false, e);
-    if (!status) status = check_replaced(r, r->before, newest, e);
-    return status ? status : check_replaced(r, r->best, true, e);
+    if (!status) status = check_replaced(r, o->before, newest, e);
+    return status ? status : check_replaced(r, o->best, true, e);
 }
 
 /* == Replacing it ========================================================= */
@@ -136,11 +138,13 @@ static bool is_of_another(const Run *r, const char *path) {
 static int leave_none(Run *r, const char *path, bool told, Error *e) {
     if (!option(r->p, OPTION_OVERWRITE)->given && !is_of_another(r, path)) return STATUS_OK;
     if (unlink(path)) return errno == ENOENT ? STATUS_OK : error_errno(e, path, "remove", errno);
-    if (told) progress_note(&r->progress, "%s: removed with the run that was replaced", path);
+    if (told)
+        progress_note(&r->outputs->progress, "%s: removed with the run that was replaced", path);
     return STATUS_OK;
 }
 
 int run_replaces(Run *r, Error *e) {
-    int status = leave_none(r, r->before, false, e);
-    return status || r->saved_best ? status : leave_none(r, r->best, true, e);
+    const Outputs *o = r->outputs;
+    int status = leave_none(r, o->before, false, e);
+    return status || o->saved_best ? status : leave_none(r, o->best, true, e);
 }

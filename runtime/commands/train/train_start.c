@@ -18,15 +18,15 @@ static void tell_names(Run *r, const char *what, const NameList *l) {
     size_t most = 300;
     int n = (int)(l->few < most ? l->few : most);
     if (l->count > l->told)
-        progress_note(&r->progress, "  %s: %.*s and %d more", what, n, l->text.at,
+        progress_note(&r->outputs->progress, "  %s: %.*s and %d more", what, n, l->text.at,
                       l->count - l->told);
-    else if (l->count) progress_note(&r->progress, "  %s: %.*s", what, n, l->text.at);
+    else if (l->count) progress_note(&r->outputs->progress, "  %s: %.*s", what, n, l->text.at);
 }
 
 static void announce_init(Run *r) {
     const WeightsTaken *t = &r->init;
     if (!t->taken) return;
-    progress_note(&r->progress, "%s: %d tensors taken, %d new, %d left over",
+    progress_note(&r->outputs->progress, "%s: %d tensors taken, %d new, %d left over",
                   option(r->p, OPTION_INIT)->text, t->taken, t->fresh.count, t->left.count);
     tell_names(r, "new, with initial values", &t->fresh);
     tell_names(r, "left over, not taken", &t->left);
@@ -38,10 +38,10 @@ static void announce_tuning(Run *r) {
     int n = tuning_groups(r->p->m, r->state.lr, g);
     for (int i = 0; n > 1 && i < n; i++) {
         if (g[i].by == STRATA_FROZEN)
-            progress_note(&r->progress, "  frozen: %lld parameters in %d tensors",
+            progress_note(&r->outputs->progress, "  frozen: %lld parameters in %d tensors",
                           (long long)g[i].parameters, g[i].tensors);
         else
-            progress_note(&r->progress,
+            progress_note(&r->outputs->progress,
                           "  %s: %lld parameters in %d tensors, lr %s, weight decay %s",
                           tuning_by(g[i].by), (long long)g[i].parameters, g[i].tensors,
                           print_double(lr, g[i].lr), print_double(decay, g[i].weight_decay));
@@ -55,18 +55,18 @@ static void announce_unknown(Run *r) {
     char twice[TWICE_WORDS];
     for (int i = 0; i < 2; i++)
         if (d[i]->owner && *data_twice(twice, d[i]))
-            progress_note(&r->progress, "  %s: %s", name[i], twice);
+            progress_note(&r->outputs->progress, "  %s: %s", name[i], twice);
     for (int i = 0; i < 2; i++)
         if (d[i]->unknown && d[i]->owner)
             progress_note(
-                &r->progress, "  %s",
+                &r->outputs->progress, "  %s",
                 tokenizer_unknown(words, &r->tokenizer, name[i], d[i]->unknown, d[i]->encoded));
 }
 
 void run_announce(Run *r) {
     const strata_model *m = r->p->m;
     const Checkpoint *c = &r->state;
-    Progress *g = &r->progress;
+    Progress *g = &r->outputs->progress;
     g->steps = c->steps;
     g->tokens = (double)(r->order.rows * r->order.context);
     g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
@@ -121,7 +121,7 @@ static void add_length(const Checkpoint *s, Text *t) {
 
 int run_log(Run *r, Error *e) {
     const strata_model *m = r->p->m;
-    Text *t = &r->log.line;
+    Text *t = &r->outputs->log.line;
     text_add(t, "{\"strata\": \"%s\", \"spec\": ", STRATA_VERSION);
     text_json_string(t, strata_string(m, m->name));
     text_add(t, ", \"spec_hash\": \"%016llx\", \"cpu\": ", (unsigned long long)m->spec_hash);
@@ -141,7 +141,7 @@ int run_log(Run *r, Error *e) {
     log_tuning(r, t);
     log_init(r, t);
     text_add(t, "}\n");
-    return train_log_line(&r->log, e);
+    return train_log_line(&r->outputs->log, e);
 }
 
 /* == Event files ========================================================== */
@@ -181,7 +181,7 @@ int run_events(Run *r, Error *e) {
     if (r->evaluates) text_add(&lines, ", validation %lld", (long long)data_count(&r->val));
     add_verbatim(&text, &lines);
     int status = text_status(&text, e);
-    if (!status) status = event_file_text(&r->events, r->state.step, "run", text.at, e);
+    if (!status) status = event_file_text(&r->outputs->events, r->state.step, "run", text.at, e);
     text_free(&lines), text_free(&text);
     return status;
 }

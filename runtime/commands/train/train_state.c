@@ -70,6 +70,8 @@ static int check_finite(const Run *r, Error *e) {
 }
 
 int run_save(Run *r, Error *e) {
+    Outputs *o = r->outputs;
+    if (!o) return STATUS_OK;
     bool whole = !r->words.weights_only || !checkpoint_done(&r->state);
     int status = check_finite(r, e);
     if (status) return status;
@@ -77,17 +79,19 @@ int run_save(Run *r, Error *e) {
                                      &r->tokenizer, &r->state, e)
                    : checkpoint_save_weights(r->out, r->p->m, session_w(&r->s), &r->tokenizer,
                                              &r->state, true, e);
-    bool first = !status && !r->saved && !r->resumed;
-    r->saved |= !status;
+    bool first = !status && !o->saved && !r->resumed;
+    o->saved |= !status;
     return first ? run_replaces(r, e) : status;
 }
 
 int run_save_best(Run *r, Error *e) {
+    Outputs *o = r->outputs;
+    if (!o) return STATUS_OK;
     int status = check_finite(r, e);
     if (!status)
-        status = checkpoint_save_weights(r->best, r->p->m, session_w(&r->s), &r->tokenizer,
+        status = checkpoint_save_weights(o->best, r->p->m, session_w(&r->s), &r->tokenizer,
                                          &r->state, false, e);
-    r->saved_best |= !status;
+    o->saved_best |= !status;
     return status;
 }
 
@@ -117,15 +121,16 @@ void run_end(Run *r, bool worked) {
     char at[64];
     add_command(r, &t);
     if (t.failed) text_clear(&t);
-    const char *steps = progress_steps(&r->progress, c->step, at);
+    const char *steps = progress_steps(&r->outputs->progress, c->step, at);
     if (!checkpoint_done(c))
-        progress_note(&r->progress, "%s: step %s; to go on: %s", r->out, steps, t.at);
+        progress_note(&r->outputs->progress, "%s: step %s; to go on: %s", r->out, steps, t.at);
     else if (!worked && c->step > 0)
-        progress_note(&r->progress, "%s: step %s, the last of the run; to go on: %s --steps N",
-                      r->out, steps, t.at);
-    else progress_note(&r->progress, "%s: step %lld", r->out, (long long)c->step);
+        progress_note(&r->outputs->progress,
+                      "%s: step %s, the last of the run; to go on: %s --steps N", r->out, steps,
+                      t.at);
+    else progress_note(&r->outputs->progress, "%s: step %lld", r->out, (long long)c->step);
     if (c->has_best && c->best_step < c->step && !option(r->p, OPTION_NO_BEST)->given)
-        progress_note(&r->progress, "%s: step %lld, the best by validation (%.4f)", r->best,
-                      (long long)c->best_step, c->best_val_loss);
+        progress_note(&r->outputs->progress, "%s: step %lld, the best by validation (%.4f)",
+                      r->outputs->best, (long long)c->best_step, c->best_val_loss);
     text_free(&t);
 }

@@ -28,7 +28,9 @@ static int make_tokenizer(Run *r, const Safetensors *from, const DataFiles *f, E
 
 /* No output may land on what is read. */
 static int check_inputs(const Run *r, const DataFiles *f, Error *e) {
-    const char *out[] = { r->out, r->best, r->before, option(r->p, OPTION_LOG)->text };
+    const Outputs *o = r->outputs;
+    if (!o) return STATUS_OK;
+    const char *out[] = { r->out, o->best, o->before, option(r->p, OPTION_LOG)->text };
     int status = STATUS_OK;
     for (int i = 0; !status && i < 4; i++)
         status = program_unread_data(out[i], f, e);
