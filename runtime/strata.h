@@ -143,8 +143,72 @@ const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length);
 ** begin, with the same ends. */
 const char *strata_decoder_end(strata_decoder *d, size_t *length);
 
-/* The standalone program: parses the command line, returns the exit status. */
+/*
+** Ranks: processes, or threads, that train one model together.  Each runs the standalone program
+** with the same command line and computes a part of every step's micro-batches.  Who starts them
+** brings a strata_reducer, which moves numbers between them.  What is added to what is not its
+** choice: the sum over a step's micro-batches is a binary tree whose shape depends on their number
+** alone, so that any number of ranks has the bits of one.
+*/
+
+/* The sum of micro-batches [first, first + count) of a step, a node of its tree. */
+typedef struct strata_part {
+    int64_t first, count;
+    const float *at;
+} strata_part;
+
+/* out[i] = the sum over all 'leaves' micro-batches of a step, of 'count' numbers. The parts, each
+** with as many numbers, are in the order of their micro-batches and have each of these once; 'out'
+** may be the numbers of one of them. Not 0: they are no such parts (STRATA_ERROR_ARGUMENT). */
+int32_t strata_sum_parts(int64_t leaves, const strata_part *part, int64_t parts, int64_t count,
+                         float *out);
+
+/* The gradients of a step, as a rank has them; all of it stays until 'end'. */
+typedef struct strata_step {
+    size_t struct_size;
+    int64_t leaves;          /* micro-batches of the step, of all ranks */
+    int64_t gradients;       /* numbers of a part */
+    const strata_part *part; /* this rank's, in order, at least one */
+    int64_t parts;
+    float *sum;        /* where the sum over all is wanted: where the last part's numbers are */
+    strata_pool *pool; /* may be used from the functions of a strata_reducer */
+} strata_step;
+
+/* What moves numbers between ranks. Functions are called by the thread that called
+** strata_main_services, by all ranks in the same order; they return 0, or the exit status that a
+** failure means (4: communication failed), which ends the rank. */
+typedef struct strata_reducer {
+    size_t struct_size; /* sizeof(strata_reducer) */
+    void *user;
+    int32_t rank, ranks; /* 0 <= rank < ranks; rank 0 is the one that writes */
+    /* A step: 'begin' comes before the rank's last micro-batch is computed; 'range' while it is,
+    ** each time that numbers [first, first + count) of all its parts are final, in order, until all
+    ** are; 'end' returns when 'sum' has the sum over all ranks, the same bits on each. */
+    int32_t (*begin)(void *user, const strata_step *step);
+    int32_t (*range)(void *user, int64_t first, int64_t count);
+    int32_t (*end)(void *user);
+    /* x[i] becomes the sum over all ranks of x[i], the same bits on each. Of a number's summands no
+    ** more than one is not 0, but where they are small counts: any order will do. */
+    int32_t (*sum)(void *user, double *x, int64_t count);
+    /* The rank is done, with that exit status: who waits for it, now or later, gets an error. */
+    void (*leave)(void *user, int32_t status);
+    const char *(*message)(void *user); /* why the last call failed, one line; may be NULL */
+} strata_reducer;
+
+/* What a standalone program is given by who starts it. */
+typedef struct strata_services {
+    size_t struct_size;  /* sizeof(strata_services) */
+    strata_gemm_fn gemm; /* NULL: the model's own products */
+    void *gemm_user;
+    const strata_reducer *reducer; /* NULL: one rank */
+} strata_services;
+
+/* The standalone program: parses the command line, returns the exit status. services, gemm: NULL:
+** none. Threads of a process can each be a rank. */
 int strata_main(int argc, char **argv, const strata_api *api);
+int strata_main_services(int argc, char **argv, const strata_api *api,
+                         const strata_services *services);
+/* With a service that older programs know. */
 int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm);
 
 #ifdef __cplusplus

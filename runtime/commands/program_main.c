@@ -9,6 +9,7 @@
 #include "choices.h"
 #include "commands.h"
 #include "own_stack.h"
+#include "ranks.h"
 
 static int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
@@ -57,6 +58,8 @@ static int run(Program *p, int argc, char **argv, Error *e) {
     int status = options_parse(&p->options, &program_options, argc > 0 ? argc - 1 : 0,
                                argv + (argc > 0), e);
     if (status) return status;
+    bool prints = p->options.version || p->options.help || p->options.command != COMMAND_TRAIN;
+    if (prints && !rank_writes(program_reducer(p))) return STATUS_OK;
     if (p->options.version) return print_version(p, e);
     if (p->options.help) return print_help(p, e);
     status = options_need(&p->options, needs, sizeof needs / sizeof *needs, e);
@@ -64,10 +67,12 @@ static int run(Program *p, int argc, char **argv, Error *e) {
     return status ? status : command[p->options.command](p, e);
 }
 
-static void report(const Error *e) {
-    char line[sizeof e->text + 96];
+/* The first rank's lines are those of a program without others. */
+static void report(const strata_reducer *r, const Error *e) {
+    char line[sizeof e->text + 128], rank[32] = "";
+    if (!rank_writes(r)) print_text(rank, sizeof rank, "rank %d: ", rank_of(r));
     int n = print_text(
-        line, sizeof line, "error: %s\n%s", e->text,
+        line, sizeof line, "error: %s%s\n%s", rank, e->text,
         e->status == STATUS_INTERNAL ? "This is a defect of Strata: please report it.\n" : "");
     (void)!write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
 }
@@ -82,22 +87,30 @@ typedef struct Started {
 static int run_whole(void *argument) {
     Started *s = argument;
     Error e = { 0 };
+    const strata_reducer *r = program_reducer(&s->p);
     int status = run(&s->p, s->argc, s->argv, &e);
     options_free(&s->p.options);
-    if (e.status) report(&e);
+    if (e.status) report(r, &e);
+    if (r) r->leave(r->user, status);
     return status;
 }
 
-int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm) {
+int strata_main_services(int argc, char **argv, const strata_api *api,
+                         const strata_services *services) {
+    static const strata_services none = { .struct_size = sizeof none };
+    Error e = { 0 };
     console_fill_closed();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
     signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
     output_guard();
-    Started s = {
-        .p = { .api = api, .m = api->model(), .gemm = gemm, .path = "model", .file = "model" },
-        .argc = argc,
-        .argv = argv
-    };
+    if (services_check(services, &e)) return report(NULL, &e), e.status;
+    Started s = { .p = { .api = api,
+                         .m = api->model(),
+                         .services = services ? services : &none,
+                         .path = "model",
+                         .file = "model" },
+                  .argc = argc,
+                  .argv = argv };
     if (argc > 0 && argv[0] && *argv[0]) {
         const char *slash = strrchr(argv[0], '/');
         s.p.path = argv[0];
@@ -106,6 +119,11 @@ int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_f
     return on_own_stack(run_whole, &s);
 }
 
+int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm) {
+    const strata_services services = { .struct_size = sizeof services, .gemm = gemm };
+    return strata_main_services(argc, argv, api, &services);
+}
+
 int strata_main(int argc, char **argv, const strata_api *api) {
-    return strata_main_with(argc, argv, api, NULL);
+    return strata_main_services(argc, argv, api, NULL);
 }

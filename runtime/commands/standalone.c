@@ -57,7 +57,7 @@ const char *program_products(const Program *p) {
 
 int program_session(const Program *p, Session *s, Error *e) {
     const OptionValue *threads = option(p, OPTION_THREADS);
-    return session_open(s, p->api, p->gemm, threads->given ? (int32_t)threads->count : 0, e);
+    return session_open(s, p->api, p->services, threads->given ? (int32_t)threads->count : 0, e);
 }
 
 /* Weights, and the tokenizer that goes with them. */

@@ -17,9 +17,9 @@
 typedef struct Program {
     const strata_api *api;
     const strata_model *m;
-    strata_gemm_fn gemm; /* NULL: none */
-    const char *path;    /* argv[0] */
-    const char *file;    /* the same without its folders */
+    const strata_services *services; /* all of them may be missing */
+    const char *path;                /* argv[0] */
+    const char *file;                /* the same without its folders */
     Options options;
 } Program;
 
@@ -30,6 +30,11 @@ static inline const OptionValue *option(const Program *p, OptionId id) {
 /* A string of the descriptor. */
 static inline const char *model_text(const Program *p, uint32_t at) {
     return strata_string(p->m, at);
+}
+
+/* What moves numbers between this rank and others; NULL: it is the only one. */
+static inline const strata_reducer *program_reducer(const Program *p) {
+    return p->services->reducer;
 }
 
 /* Opens a session for this command, with --threads. */

@@ -72,18 +72,19 @@ static int open_ctx(const Session *s, Region *ctx, const strata_setup *setup, Er
     return session_check(&seen, s->api->init(ctx->at, ctx->bytes, setup), "init", e);
 }
 
-static int prepare(Session *s, strata_pool *pool, strata_gemm_fn gemm, Error *e) {
+static int prepare(Session *s, strata_pool *pool, const strata_services *services, Error *e) {
     s->workers = strata_pool_workers(pool);
     s->setup = (strata_setup){ .struct_size = sizeof s->setup,
                                .par_for = strata_par_for,
                                .pool = pool,
-                               .gemm = gemm,
+                               .gemm = services ? services->gemm : NULL,
+                               .gemm_user = services ? services->gemm_user : NULL,
                                .workers = s->workers };
     return open_ctx(s, &s->ctx, &s->setup, e);
 }
 
-int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t threads,
-                 Error *e) {
+int session_open(Session *s, const strata_api *api, const strata_services *services,
+                 int32_t threads, Error *e) {
     *s = (Session){ .api = api, .m = api->model() };
     int status = check_model(s, e);
     if (status) return status;
@@ -92,7 +93,7 @@ int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t
         return error_set(e, STATUS_LIMIT, "cannot start %d threads: %s%s",
                          threads > 0 ? threads : strata_processors(), strerror(errno),
                          errno_limit(errno));
-    return prepare(s, s->pool, gemm, e);
+    return prepare(s, s->pool, services, e);
 }
 
 int session_beside(Session *s, const strata_api *api, const Session *other, Error *e) {

@@ -26,8 +26,10 @@ typedef struct Session {
     uint32_t packed; /* STRATA_PACKED while weights are as session_update left them, else 0 */
 } Session;
 
-/* Threads (0: as many as the processors), control block, and the model's own checks. */
-int session_open(Session *s, const strata_api *api, strata_gemm_fn gemm, int32_t threads, Error *e);
+/* Threads (0: as many as the processors), control block, and the model's own checks.  services may
+** be NULL. */
+int session_open(Session *s, const strata_api *api, const strata_services *services,
+                 int32_t threads, Error *e);
 /* Of another model, on the threads of one that is open and stays so. */
 int session_beside(Session *s, const strata_api *api, const Session *other, Error *e);
 /* s->setup was changed: the control block is prepared anew */
