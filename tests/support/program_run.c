@@ -105,29 +105,39 @@ static void redirect(const char *name, int flags, int fd) {
     if (file != fd) close(file);
 }
 
-static void child(const strata_api *api, const Folder *f, const char *words) {
-    char text[1024], *word[64] = { "model" };
-    int count = 1;
-    must(chdir(f->path) == 0, f->path);
-    redirect("stdin", O_RDONLY, 0);
-    redirect("stdout", O_WRONLY | O_CREAT | O_TRUNC, 1);
-    redirect("stderr", O_WRONLY | O_CREAT | O_TRUNC, 2);
-    snprintf(text, sizeof text, "%s", words);
-    for (char *w = strtok(text, " "); w && count < 63; w = strtok(NULL, " ")) {
-        for (char *c = w; *c; c++)
-            *c = *c == '\1' ? ' ' : *c;
-        word[count++] = w;
-    }
-    exit(strata_main(count, word, api));
-}
-
-pid_t program_start(const strata_api *api, const Folder *f, const char *input, const char *words) {
+pid_t program_fork(const Folder *f, const char *input, int (*body)(void *user), void *user) {
     folder_write(f, "stdin", input ? input : "", input ? strlen(input) : 0);
     fflush(NULL);
     pid_t pid = fork();
     must(pid >= 0, "fork");
-    if (pid == 0) child(api, f, words);
-    return pid;
+    if (pid) return pid;
+    must(chdir(f->path) == 0, f->path);
+    redirect("stdin", O_RDONLY, 0);
+    redirect("stdout", O_WRONLY | O_CREAT | O_TRUNC, 1);
+    redirect("stderr", O_WRONLY | O_CREAT | O_TRUNC, 2);
+    exit(body(user));
+}
+
+typedef struct Words {
+    const strata_api *api;
+    const char *words;
+} Words;
+
+static int main_of_words(void *user) {
+    const Words *w = user;
+    char text[1024], *word[64] = { "model" };
+    int count = 1;
+    snprintf(text, sizeof text, "%s", w->words);
+    for (char *at = strtok(text, " "); at && count < 63; at = strtok(NULL, " ")) {
+        for (char *c = at; *c; c++)
+            *c = *c == '\1' ? ' ' : *c;
+        word[count++] = at;
+    }
+    return strata_main(count, word, w->api);
+}
+
+pid_t program_start(const strata_api *api, const Folder *f, const char *input, const char *words) {
+    return program_fork(f, input, main_of_words, &(Words){ api, words });
 }
 
 int program_wait(pid_t pid) {
@@ -147,9 +157,13 @@ static size_t take(const Folder *f, const char *name, char *to, size_t size) {
     return n;
 }
 
-void program_run(Ran *r, const strata_api *api, const Folder *f, const char *input,
-                 const char *words) {
-    r->status = program_wait(program_start(api, f, input, words));
+void program_collect(Ran *r, const Folder *f, pid_t pid) {
+    r->status = program_wait(pid);
     r->out_length = take(f, "stdout", r->out, sizeof r->out);
     take(f, "stderr", r->err, sizeof r->err);
+}
+
+void program_run(Ran *r, const strata_api *api, const Folder *f, const char *input,
+                 const char *words) {
+    program_collect(r, f, program_start(api, f, input, words));
 }

@@ -40,4 +40,8 @@ void program_run(Ran *r, const strata_api *api, const Folder *f, const char *inp
 pid_t program_start(const strata_api *api, const Folder *f, const char *input, const char *words);
 int program_wait(pid_t pid); /* the status, as in Ran */
 
+/* The same of any function, whose result is the exit status; and what it printed, when it ends. */
+pid_t program_fork(const Folder *f, const char *input, int (*body)(void *user), void *user);
+void program_collect(Ran *r, const Folder *f, pid_t pid);
+
 #endif

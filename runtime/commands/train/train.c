@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The training loop.  A step is: micro-batches forward and backward, the norm of all
-** gradients, AdamW; then the log, an evaluation if it is due, a checkpoint if it is due.
+** The training loop.  A step is: micro-batches forward and backward, summed over ranks, the norm
+** of all gradients, AdamW; then the log, an evaluation if it is due, a checkpoint if it is due.
 ** Everything that a step does is a function of the checkpoint before it, so a run that
 ** stopped anywhere continues with the same bits.  Signals are held back while it runs and
 ** looked at between steps: no handler, and no moment at which one could hurt a file.
@@ -14,7 +14,7 @@
 #include "commands.h"
 #include "evaluate.h"
 #include "machine.h"
-#include "random.h"
+#include "ranks.h"
 
 static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -42,73 +42,23 @@ static int stop_signal(void) {
     return 0;
 }
 
-/* How uneven a statistic is: its largest number over their mean, 1 where all are 0. */
-static double unevenness(const float *x, int64_t count) {
-    double sum = 0, most = 0;
-    for (int64_t i = 0; i < count; i++) {
-        sum += x[i];
-        if (x[i] > most) most = x[i];
-    }
-    return sum > 0 ? most * (double)count / sum : 1;
-}
-
-/* Of each buffer, whose statistic lies among the gradients. */
-static void measure_loads(Run *r, TrainStep *x) {
-    const strata_tensor *t = strata_tensors(r->p->m);
-    x->load = r->load;
-    for (int32_t i = 0; i < r->p->m->tensors; i++)
-        if (t[i].decay < 0)
-            r->load[x->loads++] = unevenness((const float *)r->s.train.at + t[i].gradient,
-                                             t[i].count);
-}
-
-/* All micro-batches of a step: mean loss and gradients. */
-static int gradients(Run *r, TrainStep *x, Error *e) {
-    Session *s = &r->s;
-    const Checkpoint *c = &r->state;
-    int64_t parts = c->accumulate;
-    x->routed = r->routed;
-    x->routes = s->m->routed;
-    for (int32_t k = 0; k < x->routes; k++)
-        r->routed[k] = 0;
-    for (int64_t i = 0; i < parts; i++) {
-        strata_loss loss = { .struct_size = sizeof loss,
-                             .draw = random_draw(c->seed, (uint64_t)c->step),
-                             .row = i * c->batch,
-                             .routed = x->routes ? r->routed + x->routes : NULL };
-        int status = data_rows(&r->data, &r->order, c->step, i * c->batch, c->batch, r->tokens,
-                               r->targets, e);
-        if (status) return status;
-        int32_t code = s->api->forward_backward(
-            s->ctx.at, s->weights.at, s->train.at, s->arena.at, r->tokens, r->targets, c->batch,
-            c->context, (float)(1.0 / (double)parts), s->packed | (i > 0 ? STRATA_ACCUMULATE : 0),
-            NULL, NULL, &loss);
-        status = session_check(s, code, "forward_backward", e);
-        if (status) return status;
-        x->loss += loss.loss / (double)parts;
-        x->cross_entropy += loss.cross_entropy / (double)parts;
-        for (int32_t k = 0; k < x->routes; k++)
-            r->routed[k] += loss.routed[k] / (double)parts;
-    }
-    measure_loads(r, x);
-    return STATUS_OK;
-}
-
 static int update(Run *r, const TrainStep *x, Error *e) {
     Session *s = &r->s;
     double clip = s->m->clip, scale = clip > 0 ? fmin(1, clip / (x->grad_norm + 1e-6)) : 1;
     return session_update(s, s->ctx.at, x->lr, scale, x->step, e);
 }
 
-/* With minutes, by when the step will end, as far as steps before it tell; the last one leaves time
-** for the evaluation after it. */
-static double rate(Run *r, int64_t step) {
+/* With minutes, by when the step will end, as far as steps before it tell the rank that writes; the
+** last one leaves time for the evaluation after it. */
+static int rate(Run *r, int64_t step, double *lr, Error *e) {
     const Checkpoint *c = &r->state;
-    if (c->minutes == 0) return schedule_rate(c, step);
+    if (c->minutes == 0) return *lr = schedule_rate(c, step), STATUS_OK;
     double step_seconds = r->outputs ? r->outputs->progress.seconds : 0,
            end = machine_now() - r->start + step_seconds + r->evaluating;
     r->share = fmin(1, end / (60 * c->minutes));
-    return schedule_rate_by_time(c, r->share);
+    int status = ranks_agree(program_reducer(r->p), &r->share, 1, e);
+    *lr = schedule_rate_by_time(c, r->share);
+    return status;
 }
 
 /* The minutes that went by, and all of them with the last step. */
@@ -118,12 +68,28 @@ static void note_minutes(Run *r) {
     if (c->minutes > 0) c->elapsed = r->share < 1 && now < all ? now : all;
 }
 
+/* What a rank must not decide by its own clock and signals: the first one's clock counts, and a
+** signal to any stops all. */
+static int agree(Run *r, int *stop, Error *e) {
+    const strata_reducer *reducer = program_reducer(r->p);
+    double x[4] = { rank_writes(reducer) ? r->state.elapsed : 0 };
+    if (!reducer) return STATUS_OK;
+    for (int i = 0; i < 3; i++)
+        x[1 + i] = *stop == stops[i];
+    int status = ranks_sum(reducer, x, 4, e);
+    r->state.elapsed = x[0];
+    *stop = 0;
+    for (int i = 0; i < 3 && !*stop; i++)
+        if (x[1 + i] > 0) *stop = stops[i];
+    return status;
+}
+
 static int train_step(Run *r, TrainStep *x, Error *e) {
     Session *s = &r->s;
     double start = machine_now(), squares = 0;
     *x = (TrainStep){ .step = r->state.step + 1 };
-    x->lr = rate(r, x->step);
-    int status = gradients(r, x, e);
+    int status = rate(r, x->step, &x->lr, e);
+    if (!status) status = run_gradients(r, x, e);
     if (!status && !isfinite(x->loss)) return run_diverged(r, x->step, "loss", x->loss, e);
     if (!status)
         status = session_check(
@@ -226,6 +192,7 @@ static int loop(Run *r, int *stop, Error *e) {
         TrainStep x;
         status = train_step(r, &x, e);
         *stop = stop_signal();
+        if (!status) status = agree(r, stop, e);
         /* a file of the data failed: the work so far need not be lost */
         if ((status == STATUS_IO || status == STATUS_USER) && r->state.step > begun)
             run_save(r, NULL);
@@ -252,7 +219,7 @@ static int train(Run *r, Error *e) {
 
 int command_train(const Program *p, Error *e) {
     Outputs outputs = { .log.fd = -1, .events.fd = -1 };
-    Run r = { .p = p, .outputs = &outputs };
+    Run r = { .p = p, .outputs = rank_writes(program_reducer(p)) ? &outputs : NULL };
     int status = train(&r, e);
     if (!status) status = outputs_lost(&r, e);
     run_close(&r);

@@ -6,6 +6,7 @@
 **   train_texts.c    its data
 **   train_resume.c   checkpoints: the one it goes on from, those that it leaves alone
 **   train.c          the loop
+**   train_gradients.c  a step's loss and gradients
 **   train_outputs.c  all that it writes, by means of
 **   train_state.c    what is kept of it
 **   train_start.c    what it says before
@@ -19,6 +20,7 @@
 #include "data_order.h"
 #include "standalone.h"
 #include "schedule.h"
+#include "step_sums.h"
 #include "train_outputs.h"
 #include "weights.h"
 
@@ -52,7 +54,9 @@ typedef struct Run {
     double evaluating;         /* seconds of the slowest evaluation */
     double share;              /* of the minutes, when the step is over that is made */
     int32_t *tokens, *targets; /* [batch, context] */
-    double *routed;            /* shares of tokens that routes took: of a step, then of one call */
+    StepSums sums;             /* of gradients, over a step's micro-batches */
+    double *numbers;           /* what each of these says, a row each (train_gradients.c) */
+    double *routed;            /* shares of tokens that routes took in a step */
     double *late_routed;       /* the same, added up over the steps of the run's last tenth */
     int64_t late;              /* how many these were */
     double *load;              /* of buffers' statistics: how uneven they are */
@@ -60,6 +64,10 @@ typedef struct Run {
     bool resumed;
     WeightsTaken init; /* --init: what became of it */
 } Run;
+
+/* Numbers of a micro-batch: a row of Run.numbers; behind them the share that each route took. */
+enum { STEP_LOSS, STEP_CROSS_ENTROPY, STEP_ROUTED };
+static inline int64_t step_numbers(const Run *r) { return STEP_ROUTED + r->p->m->routed; }
 
 /* Everything up to the first step; says on standard output what it is going to do. */
 int run_open(Run *r, Error *e);
@@ -71,6 +79,8 @@ void run_settings(const Program *p, const Checkpoint *saved, Checkpoint *c);
 /* Reads --data and --val with the tokenizer of 'from' (NULL: none). */
 int run_texts(Run *r, const Safetensors *from, Error *e);
 int run_open_memory(Run *r, Error *e);
+/* All micro-batches of a step: mean loss and gradients. */
+int run_gradients(Run *r, TrainStep *x, Error *e);
 /* "--steps 100", "--minutes 2" */
 char *run_length(const Checkpoint *c, char to[48]);
 

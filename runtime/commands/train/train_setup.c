@@ -67,6 +67,8 @@ int run_open(Run *r, Error *e) {
 void run_close(Run *r) {
     outputs_close(r);
     free(r->tokens);
+    step_sums_close(&r->sums);
+    free(r->numbers);
     free(r->routed);
     free(r->late_routed);
     free(r->load);

@@ -69,7 +69,7 @@ void run_announce(Run *r) {
     Progress *g = &r->outputs->progress;
     g->steps = c->steps;
     g->tokens = (double)(r->order.rows * r->order.context);
-    g->flops = training_flops(m, (double)r->order.rows, (double)c->context);
+    g->flops = training_flops(m, (double)(r->sums.count * c->batch), (double)c->context);
     g->peak = !checkpoint_done(c) && !g->quiet ? machine_peak(r->s.pool, machine_multiplier(m)) : 0;
     progress_note(
         g, "%s: %lld parameters; %lld tokens of text; %lld windows of %lld per step; %d threads",
