@@ -299,6 +299,51 @@ static void micro_batches_draw_as_one_batch(void **state) {
     }
 }
 
+/* The first rank's clock counts for all. */
+static void minutes_end_on_all_ranks(void **state) {
+    (void)state;
+    run(&(Started){ 2,
+                    3,
+                    "train --data text --out timed --overwrite --minutes 0.02 --accumulate 3 "
+                    "--threads 1 --log many.log",
+                    { 0 } });
+    assert_true(folder_has(&folder, "timed") && steps_logged("many.log") > 1);
+}
+
+/* == What a program is given ============================================== */
+
+static int64_t products;
+
+static void product(void *user, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                    const float *b, int64_t ldb, float *c, int64_t ldc) {
+    __atomic_add_fetch(user ? (int64_t *)user : &products, 1, __ATOMIC_RELAXED);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t l = 0; l < k; l++)
+                c[i * ldc + j] += a[l * lda + i] * b[l * ldb + j];
+}
+
+/* 0: the product was called, with what goes with it. */
+static int with_product(void *user) {
+    char text[] = "train --data text --overwrite --steps 1 --out product", *word[16] = { "model" };
+    int64_t own = 0;
+    int count = 1;
+    for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
+        word[count++] = w;
+    const strata_services s = { .struct_size = sizeof s, .gemm = product, .gemm_user = &own };
+    int status = user ? strata_main_services(count, word, &api[0], &s)
+                      : strata_main_with(count, word, &api[0], product);
+    return status ? status : (user ? own : products) == 0;
+}
+
+static void products_are_the_callers(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        program_collect(&ran, &folder, program_fork(&folder, NULL, with_product, i ? &i : NULL));
+        if (ran.status) fail_msg("status %d: %s%s", ran.status, ran.out, ran.err);
+    }
+}
+
 static void wrong_services_are_refused(void **state) {
     (void)state;
     char *word[] = { "model", "info" };
@@ -323,6 +368,8 @@ int main(void) {
         cmocka_unit_test(a_rank_that_fails_ends_all),
         cmocka_unit_test(a_signal_stops_all),
         cmocka_unit_test(micro_batches_draw_as_one_batch),
+        cmocka_unit_test(minutes_end_on_all_ranks),
+        cmocka_unit_test(products_are_the_callers),
         cmocka_unit_test(wrong_services_are_refused),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
