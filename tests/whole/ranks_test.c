@@ -44,6 +44,13 @@ static const Learner learner[] = {
       "    layer { attention { heads = 2 }, mlp { hidden = 48 },\n"
       "      route = mod { capacity = 0.5 } }),\n"
       "  train = { optimizer = adamw { lr = 4e-3 }, batch = 2 } }\n" },
+    { "grown",
+      "return model { name = 'grown', " HEAD "residual = standard {},\n"
+      "  layers = { layer { kda { heads = 2, head_dim = 16 }, mlp { hidden = 48 } },\n"
+      "    layer { attention { heads = 2 }, mlp { hidden = 48 },\n"
+      "      route = stochastic_depth { keep = 0.5 } } },\n"
+      "  train = { optimizer = adamw { lr = 4e-3 }, batch = 1,\n"
+      "            freeze = { 'layers.1.mlp.*' } } }\n" },
 };
 enum { LEARNERS = sizeof learner / sizeof *learner };
 
