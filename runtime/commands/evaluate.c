@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** Evaluation of a data set, and the command eval.  The sum runs over tokens in
-** their order, in double: it depends on neither threads nor batch.
+** their order, in double: it depends on neither threads nor batch nor ranks.
 */
 #include "evaluate.h"
 #include "evaluate_beside.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "ranks.h"
 #include "weights_small.h"
 
 enum { BATCH_TOKENS = 4096 }; /* windows at once, unless told, hold about this many */
@@ -22,6 +23,7 @@ typedef struct Windows {
     int64_t all, taken;        /* windows that there are; of them, at equal distances */
     int32_t *tokens, *targets; /* [batch, length] */
     float *nll;
+    double *numbers; /* of all ranks */
     const EvaluationPlan *plan;
 } Windows;
 
@@ -39,26 +41,59 @@ static int gather(Windows *w, int64_t first, int64_t count, int64_t *n, Error *e
     return status;
 }
 
-static int run(Session *s, Windows *w, double *nll, int64_t *tokens, Error *e) {
-    int64_t batch = w->plan->batch;
-    *nll = 0, *tokens = 0;
-    for (int64_t i = 0, b; i < w->taken; i += b) {
-        int64_t full = w->taken - 1 - i, n = 0; /* the last may be shorter and goes alone */
-        b = full == 0 ? 1 : full < batch ? full : batch;
-        int status = gather(w, i, b, &n, e);
-        if (status) return status;
-        strata_loss loss = { .struct_size = sizeof loss };
-        status = session_check(s,
-                               s->api->loss(s->ctx.at, s->weights.at, s->arena.at, w->tokens,
-                                            w->targets, b, n, w->nll, &loss),
-                               "loss", e);
-        if (status) return status;
-        for (int64_t t = 0; t < b * n; t++)
-            *nll += w->nll[t];
-        *tokens += b * n;
+/* So many windows at once from window i on; the last may be shorter and goes alone. */
+static int64_t batch_at(const Windows *w, int64_t i) {
+    int64_t full = w->taken - 1 - i;
+    return full == 0 ? 1 : full < w->plan->batch ? full : w->plan->batch;
+}
+
+/* What a rank has of a round: how many tokens, and the loss of each. */
+static int64_t numbers_of(const EvaluationPlan *p) { return 1 + p->batch * p->length; }
+
+static int compute(Session *s, Windows *w, int64_t i, double *numbers, Error *e) {
+    int64_t b = batch_at(w, i), n = 0;
+    strata_loss loss = { .struct_size = sizeof loss };
+    int status = gather(w, i, b, &n, e);
+    if (status) return status;
+    status = session_check(s,
+                           s->api->loss(s->ctx.at, s->weights.at, s->arena.at, w->tokens,
+                                        w->targets, b, n, w->nll, &loss),
+                           "loss", e);
+    numbers[0] = (double)(b * n);
+    for (int64_t t = 0; t < b * n; t++)
+        numbers[1 + t] = w->nll[t];
+    return status;
+}
+
+/* A batch for each rank, from window *i on; all ranks add up all of them, in order. */
+static int round_of_ranks(Session *s, Windows *w, int64_t *i, double *nll, int64_t *tokens,
+                          Error *e) {
+    const strata_reducer *r = w->plan->reducer;
+    int64_t each = numbers_of(w->plan), next = *i;
+    int status = STATUS_OK, ranks = ranks_of(r);
+    if (r) memset(w->numbers, 0, (size_t)(ranks * each) * sizeof *w->numbers);
+    for (int k = 0; !status && k < ranks && next < w->taken; k++) {
+        if (k == rank_of(r)) status = compute(s, w, next, w->numbers + k * each, e);
+        next += batch_at(w, next);
+    }
+    if (!status) status = ranks_sum(r, w->numbers, ranks * each, e);
+    for (int k = 0; !status && k < ranks && *i < w->taken; k++) {
+        const double *x = w->numbers + k * each;
+        int64_t n = (int64_t)x[0], b = batch_at(w, *i);
+        for (int64_t t = 0; t < n; t++)
+            *nll += x[1 + t];
+        *tokens += n, *i += b;
         if (w->plan->watch) w->plan->watch(w->plan->user, b, *nll, *tokens);
     }
-    return STATUS_OK;
+    return status;
+}
+
+static int run(Session *s, Windows *w, double *nll, int64_t *tokens, Error *e) {
+    int status = STATUS_OK;
+    *nll = 0, *tokens = 0;
+    for (int64_t i = 0; !status && i < w->taken;)
+        status = round_of_ranks(s, w, &i, nll, tokens, e);
+    return status;
 }
 
 static int in_form(Session *s, Windows *w, uint32_t flags, double *nll, int64_t *tokens, Error *e) {
@@ -84,11 +119,13 @@ int evaluate(Session *s, const Data *d, const EvaluationPlan *plan, Evaluation *
     w.tokens = calloc(n, sizeof *w.tokens);
     w.targets = calloc(n, sizeof *w.targets);
     w.nll = calloc(n, sizeof *w.nll);
-    int status = w.tokens && w.targets && w.nll ? run_forms(s, &w, out, e)
-                                                : error_memory(e, "windows", n * 12);
+    w.numbers = calloc((size_t)ranks_of(plan->reducer), (n + 1) * sizeof *w.numbers);
+    int status = w.tokens && w.targets && w.nll && w.numbers ? run_forms(s, &w, out, e)
+                                                             : error_memory(e, "windows", n * 20);
     free(w.tokens);
     free(w.targets);
     free(w.nll);
+    free(w.numbers);
     return status;
 }
 
@@ -150,7 +187,7 @@ static int evaluate_length(const Program *p, Session *s, LengthResult *r, Error 
     EvalWatch watch;
     eval_watch_open(&watch, r->d, r->length, p->m->forms);
     for (int i = 0; !status && i < r->d->sources; i++) {
-        const EvaluationPlan plan = { i, r->length, batch, 0, eval_watch, &watch };
+        const EvaluationPlan plan = { i, r->length, batch, 0, eval_watch, &watch, NULL };
         r->file[i].bytes = (double)r->d->source[i].bytes;
         status = evaluate(s, r->d, &plan, &r->file[i].value, e);
         add_result(&r->all, &r->file[i], i == 0);

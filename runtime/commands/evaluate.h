@@ -28,6 +28,7 @@ typedef struct EvaluationPlan {
     /* told of windows that were done, and of their loss; NULL: nobody is */
     void (*watch)(void *user, int64_t windows, double nll, int64_t tokens);
     void *user;
+    const strata_reducer *reducer; /* ranks that share the windows; NULL: this one has all */
 } EvaluationPlan;
 
 /* In the form that generates, and in the one that is trained if they differ. */

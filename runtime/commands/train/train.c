@@ -134,9 +134,11 @@ static int evaluate_sources(Run *r, Evaluation *all, Error *e) {
     for (int i = 0; !status && i < r->val.sources; i++) {
         Evaluation v;
         int64_t part = most ? 1 + (int64_t)(share * (double)r->val.source[i].count) : 0;
-        const EvaluationPlan plan = {
-            .source = i, .length = c->context, .batch = c->batch, .most = part
-        };
+        const EvaluationPlan plan = { .source = i,
+                                      .length = c->context,
+                                      .batch = c->batch,
+                                      .most = part,
+                                      .reducer = program_reducer(r->p) };
         status = evaluate(&r->s, &r->val, &plan, &v, e);
         r->val_loss[i] = evaluation_loss(&v);
         all->nll += v.nll;
