@@ -2,8 +2,10 @@
 ** See learners.h. */
 #include "learners.h"
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const Learner details = {
@@ -49,4 +51,19 @@ void learner_build(const Folder *f, const Learner *l) {
     snprintf(file, sizeof file, "%s.lua", l->name);
     folder_write(f, file, l->lua, strlen(l->lua));
     folder_shell(f, "strata build %s", file);
+}
+
+void learner_load(const Folder *f, const Learner *l, const char *options, strata_api *api) {
+    char path[300];
+    strata_model_api_fn table = NULL;
+    snprintf(path, sizeof path, "%s.lua", l->name);
+    folder_write(f, path, l->lua, strlen(l->lua));
+    folder_shell(f, "strata build %s --emit shared -o %s.so %s", path, l->name, options);
+    snprintf(path, sizeof path, "%s/%s.so", f->path, l->name);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library) *(void **)&table = dlsym(library, "strata_model_api");
+    *api = (strata_api){ .struct_size = sizeof *api };
+    if (table && table(api) == STRATA_OK) return;
+    fprintf(stderr, "%s: %s\n", path, library ? "another interface" : dlerror());
+    abort();
 }

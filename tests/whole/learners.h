@@ -19,5 +19,8 @@ extern const Learner depth_reads; /* has the optimizer's defaults */
 /* A new folder, in it the file "text" of TEXT bytes. */
 void learners_open(Folder *f, char text[TEXT + 1]);
 void learner_build(const Folder *f, const Learner *l); /* NAME.lua and the program NAME */
+/* NAME.lua, and the model as a library in this process, of which it stays a part; options: of
+** strata build. */
+void learner_load(const Folder *f, const Learner *l, const char *options, strata_api *api);
 
 #endif

@@ -6,7 +6,6 @@
 */
 #include "test.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -59,27 +58,11 @@ static char text[TEXT + 1];
 static strata_api api[LEARNERS];
 static Ran ran;
 
-static void load(int i, const char *options) {
-    char path[300];
-    void *(*find)(void *, const char *) = dlsym;
-    snprintf(path, sizeof path, "%s.lua", learner[i].name);
-    folder_write(&folder, path, learner[i].lua, strlen(learner[i].lua));
-    folder_shell(&folder, "strata build %s --emit shared -o %s.so%s", path, learner[i].name,
-                 options);
-    snprintf(path, sizeof path, "%s/%s.so", folder.path, learner[i].name);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) fail_msg("%s", dlerror());
-    strata_model_api_fn table = NULL;
-    *(void **)&table = find(library, "strata_model_api");
-    api[i].struct_size = sizeof api[i];
-    assert_true(table && table(&api[i]) == STRATA_OK);
-}
-
 static int open_folder(void **state) {
     (void)state;
     learners_open(&folder, text);
     for (int i = 0; i < LEARNERS; i++)
-        load(i, i == 3 ? " --precision bf16" : "");
+        learner_load(&folder, &learner[i], i == 3 ? "--precision bf16" : "", &api[i]);
     return 0;
 }
 
@@ -317,53 +300,34 @@ static void minutes_end_on_all_ranks(void **state) {
     assert_true(folder_has(&folder, "timed") && steps_logged("many.log") > 1);
 }
 
-/* == What a program is given ============================================== */
+/* == Work is shared ======================================================= */
 
-static int64_t products;
+static int64_t losses;
 
-static void product(void *user, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-                    const float *b, int64_t ldb, float *c, int64_t ldc) {
-    __atomic_add_fetch(user ? (int64_t *)user : &products, 1, __ATOMIC_RELAXED);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++)
-            for (int64_t l = 0; l < k; l++)
-                c[i * ldc + j] += a[l * lda + i] * b[l * ldb + j];
+static int32_t counted_loss(void *ctx, const void *w, void *arena, const int32_t *tokens,
+                            const int32_t *targets, int64_t B, int64_t T, float *nll,
+                            strata_loss *out) {
+    __atomic_add_fetch(&losses, 1, __ATOMIC_RELAXED);
+    return api[0].loss(ctx, w, arena, tokens, targets, B, T, nll, out);
 }
 
-/* 0: the product was called, with what goes with it. */
-static int with_product(void *user) {
-    char text[] = "train --data text --overwrite --steps 1 --out product", *word[16] = { "model" };
-    int64_t own = 0;
-    int count = 1;
-    for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
-        word[count++] = w;
-    const strata_services s = { .struct_size = sizeof s, .gemm = product, .gemm_user = &own };
-    int status = user ? strata_main_services(count, word, &api[0], &s)
-                      : strata_main_with(count, word, &api[0], product);
-    return status ? status : (user ? own : products) == 0;
+/* 0: three ranks evaluate as many batches as one, which are not few. */
+static int count_losses(void *user) {
+    (void)user;
+    const char *words = "train --data text --val text --steps 3 --accumulate 3 --overwrite --out c";
+    strata_api counting = api[0];
+    int status[3];
+    counting.loss = counted_loss;
+    thread_ranks_run(&counting, 0, words, status);
+    int64_t alone = losses;
+    thread_ranks_run(&counting, 3, words, status);
+    return status[0] || status[1] || status[2] || alone < 20 || losses != 2 * alone;
 }
 
-static void products_are_the_callers(void **state) {
+static void ranks_share_evaluations(void **state) {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        program_collect(&ran, &folder, program_fork(&folder, NULL, with_product, i ? &i : NULL));
-        if (ran.status) fail_msg("status %d: %s%s", ran.status, ran.out, ran.err);
-    }
-}
-
-static void wrong_services_are_refused(void **state) {
-    (void)state;
-    char *word[] = { "model", "info" };
-    ThreadRanks *t = thread_ranks_new(2);
-    strata_services s = { .struct_size = sizeof s - 8 };
-    assert_int_equal(strata_main_services(2, word, &api[0], &s), 5);
-    strata_reducer r = *thread_ranks_reducer(t, 1);
-    s = (strata_services){ .struct_size = sizeof s, .reducer = &r };
-    r.rank = 2;
-    assert_int_equal(strata_main_services(2, word, &api[0], &s), 5);
-    r = *thread_ranks_reducer(t, 1), r.range = NULL;
-    assert_int_equal(strata_main_services(2, word, &api[0], &s), 5);
-    thread_ranks_free(t);
+    program_collect(&ran, &folder, program_fork(&folder, NULL, count_losses, NULL));
+    if (ran.status) fail_msg("status %d: %s%s", ran.status, ran.out, ran.err);
 }
 
 int main(void) {
@@ -375,9 +339,8 @@ int main(void) {
         cmocka_unit_test(a_rank_that_fails_ends_all),
         cmocka_unit_test(a_signal_stops_all),
         cmocka_unit_test(micro_batches_draw_as_one_batch),
+        cmocka_unit_test(ranks_share_evaluations),
         cmocka_unit_test(minutes_end_on_all_ranks),
-        cmocka_unit_test(products_are_the_callers),
-        cmocka_unit_test(wrong_services_are_refused),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }
