@@ -174,9 +174,9 @@ typedef struct strata_step {
     strata_pool *pool; /* may be used from the functions of a strata_reducer */
 } strata_step;
 
-/* What moves numbers between ranks. Functions are called by the thread that called
-** strata_main_services, by all ranks in the same order; they return 0, or the exit status that a
-** failure means (4: communication failed), which ends the rank. */
+/* What moves numbers between ranks. Functions are called by one thread of a rank, by all ranks in
+** the same order; they return 0, or the exit status that a failure means (4: communication failed),
+** which ends the rank. */
 typedef struct strata_reducer {
     size_t struct_size; /* sizeof(strata_reducer) */
     void *user;

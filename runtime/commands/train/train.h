@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
 ** One run of training: everything that the command train holds while it runs.
-**   train_setup.c    opens it: options, weights, what it writes
-**   train_settings.c as given, as saved, or the spec's
-**   train_words.c    where its data is
-**   train_texts.c    its data
-**   train_resume.c   checkpoints: the one it goes on from, those that it leaves alone
-**   train.c          the loop
-**   train_gradients.c  a step's loss and gradients
-**   train_outputs.c  all that it writes, by means of
-**   train_state.c    what is kept of it
-**   train_start.c    what it says before
-**   train_memory.c   its memory; --dry-run
-**   train_routes.c   what routes took in the end
+**   train_setup.c      opens it: options, weights
+**   train_settings.c   as given, as saved, or the spec's
+**   train_words.c      where its data is
+**   train_texts.c      its data
+**   train_memory.c     its memory; --dry-run
+**   train_resume.c     checkpoints: the one it goes on from, those that it leaves alone
+**   train.c            the loop
+**   train_gradients.c  a step's loss and gradients, of which step_sums.c adds up what ranks have
+**   train_outputs.c    all that it writes, by means of
+**     train_state.c    what is kept of it
+**     train_start.c    what it says before
+**     train_routes.c   what routes took in the end
 */
 #ifndef STRATA_TRAIN_H
 #define STRATA_TRAIN_H

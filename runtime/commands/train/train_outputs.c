@@ -44,6 +44,7 @@ int outputs_open(Run *r, Error *e) {
     o->before = o->best ? beside(r->out, ".prev", e) : NULL;
     return o->before ? check_files(r, e) : e->status;
 }
+
 static int open_log(Run *r, Error *e) {
     bool fresh = true;
     int status = train_log_open(&r->outputs->log, option(r->p, OPTION_LOG)->text,
