@@ -5,7 +5,8 @@
 **   train_words.c      where its data is
 **   train_texts.c      its data
 **   train_memory.c     its memory; --dry-run
-**   train_resume.c     checkpoints: the one it goes on from, those that it leaves alone
+**   train_resume.c     the checkpoint that it goes on from
+**   train_replace.c    what others left at its place
 **   train.c            the loop
 **   train_gradients.c  a step's loss and gradients, of which step_sums.c adds up what ranks have
 **   train_outputs.c    all that it writes, by means of
