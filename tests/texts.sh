@@ -34,6 +34,10 @@ printf '%s' '{"eos_token": "<|im_end|>", "bos_token": "<s>", "chat_template": "o
     >d/tokenizer_config.json
 printf '{{ "<|im_start|>" }}\t\303\251\r\n{{ "<|im_end|>" }}\n' >d/chat_template.jinja
 "$strata" import d -o n >/dev/null
+for again in '' --overwrite; do # what it wrote is its own: it may be made again
+    # shellcheck disable=SC2086
+    "$strata" import d -o n $again >/dev/null || fail "import: expected to be done again"
+done
 "$strata" tokenizer info n.tokenizer.json >info
 grep -q '^begin     1 <s>, not in front' info || fail "info: $(cat info)"
 grep -q '^end       3 <|im_end|>, 2 <|im_start|>$' info || fail "info: $(cat info)"

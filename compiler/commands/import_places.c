@@ -153,11 +153,17 @@ static bool is_own_weights(const PlaceFile *f, const void *user) {
     return own;
 }
 
+/* The spec names the tokenizer's file, which is written with it. */
+static bool is_written(const Import *i, const char *file) {
+    return i->tokenizer && !strcmp(file, i->tokenizer);
+}
+
 /* None of them is a file of the folder, the importer, or what the spec requires. */
 static int check_unread(const Import *i, const char *out, Error *e) {
     int status = place_unread(out, i->importer, e);
     for (int k = 1; !status && k < i->model->nread_file; k++)
-        status = place_unread(out, i->model->read_file[k], e);
+        if (!is_written(i, i->model->read_file[k]))
+            status = place_unread(out, i->model->read_file[k], e);
     DIR *d = status ? NULL : opendir(i->folder.real);
     for (struct dirent *f; d && !status && (f = readdir(d));) {
         char *in;
