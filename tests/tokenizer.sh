@@ -52,13 +52,13 @@ mkdir bad && cp text.txt bad/a && cp bad.txt bad/b
 while read -r file place; do
     says "^error: $place: expected UTF-8, found byte 0xff\$" \
         "$strata" tokenizer train --vocab 266 "$file" -o none.tok
-    says "^error: $place: expected UTF-8, found byte 0xff\$" \
-        "$strata" tokens "$file" -o none.tok --tokenizer tok.json
 done <<'END'
 bad.txt bad.txt:byte 2
 bad.jsonl bad.jsonl:2:byte 11
 bad bad/b:byte 2
 END
+says '^error: bad.jsonl:2:byte 11: expected UTF-8, found byte 0xff$' \
+    "$strata" tokens bad.jsonl -o none.tok --tokenizer tok.json
 [ ! -e none.tok ] || fail "expected no file after an error"
 
 # == Text and ids ==============================================================
@@ -124,7 +124,8 @@ for i in 1 2 3 4 5 6 7 8; do cat text.txt; done >long.txt
 for command in 'train --out none.tok' 'eval --weights m.safetensors' \
     'probe --weights m.safetensors'; do
     # shellcheck disable=SC2086
-    says '^error: bad.txt:byte 2: expected UTF-8, found byte 0xff$' ./m $command --data bad.txt
+    says '^error: bad.jsonl:2:byte 11: expected UTF-8, found byte 0xff$' \
+        ./m $command --data bad.jsonl
 done
 [ ! -e none.tok ] || fail "expected no weights after an error"
 tokens=$("$strata" tokenizer encode moved/tok.json <long.txt | wc -w)

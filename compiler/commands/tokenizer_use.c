@@ -72,7 +72,10 @@ static int encode(const Options *o, const Tokenizer *t, const char *what, const 
     TokenIds ids = { .width = sizeof(int32_t),
                      .grows = true,
                      .template = !option_of(o, STRATA_OPTION_BARE)->given };
+    char stray[STRAY_WORDS];
     int status = token_ids_encode(&ids, t, what, text, length, e);
+    if (!status && *tokenizer_stray(stray, t, what, ids.stray))
+        show_line(stderr, "note: ", stray, "");
     if (!status && option_of(o, STRATA_OPTION_TOKENIZER_JSON)->given)
         add_json(out, t, ids.at, ids.count);
     else if (!status) add_ids(out, ids.at, ids.count, " ");

@@ -155,6 +155,15 @@ static int write_tokens(const char *path, const Data *d, const TokenHeader *h, E
     return status;
 }
 
+static void tell_text(const Data *d, const Tokenizer *t, FILE *console) {
+    char twice[TWICE_WORDS], unknown[UNKNOWN_WORDS], stray[STRAY_WORDS];
+    const char *const note[] = { data_twice(twice, d),
+                                 tokenizer_unknown(unknown, t, "the text", d->unknown, d->encoded),
+                                 tokenizer_stray(stray, t, "the text", d->stray) };
+    for (int i = 0; i < 3; i++)
+        if (*note[i]) show_line(console, "note: ", note[i], "");
+}
+
 static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE *console,
                 Error *e) {
     DataFiles f;
@@ -171,8 +180,7 @@ static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE 
     tokenizer_fingerprint(t, h.maker);
     if (!status) status = data_enough(&d, o->words.option, 0, e);
     if (!status) status = write_tokens(o->output, &d, &h, e);
-    char twice[TWICE_WORDS];
-    if (!status && *data_twice(twice, &d)) show_line(console, "note: ", twice, "");
+    if (!status) tell_text(&d, t, console);
     if (!status) {
         Text line = { 0 };
         text_add(&line, "%s: %lld tokens of %d bits\n", o->output, (long long)h.count, 8 * h.width);

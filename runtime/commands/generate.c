@@ -17,7 +17,7 @@ typedef struct Prompt {
     char *text;
     size_t length;
     int32_t *ids;
-    int64_t count, unknown;
+    int64_t count, unknown, stray;
     bool owned; /* text was read, not given */
 } Prompt;
 
@@ -67,6 +67,7 @@ static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e
     q->ids = ids.at;
     q->count = ids.count;
     q->unknown = ids.unknown;
+    q->stray = ids.stray;
     if (!status && q->count == 0)
         return error_set(e, STATUS_USER,
                          "generate: --prompt: expected at least one token, found nothing");
@@ -146,22 +147,19 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
     return status;
 }
 
-/* Beside the text, on standard error. */
-static void note(const char *what, const char *words) {
-    char line[ABOUT_WEIGHTS + 16];
-    int n = print_text(line, sizeof line, "%s: %s\n", what, words);
-    if (*words) (void)!write(STDERR_FILENO, line, (size_t)n);
-}
-
 /* Which weights they are is told to somebody who watches. */
 static void tell_weights(const char *about) {
-    if (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)) note("weights", about);
+    char line[ABOUT_WEIGHTS + 16];
+    int n = print_text(line, sizeof line, "weights: %s\n", about);
+    if (*about && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+        (void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
 static void tell_prompt(const Tokenizer *t, const Prompt *q) {
-    char words[UNKNOWN_WORDS], twice[TWICE_WORDS];
-    note("note", program_tokenizer_twice(twice, t, "the prompt", q->text, q->length));
-    note("note", tokenizer_unknown(words, t, "the prompt", q->unknown, q->count));
+    char words[UNKNOWN_WORDS], twice[TWICE_WORDS], stray[STRAY_WORDS];
+    program_note(program_tokenizer_twice(twice, t, "the prompt", q->text, q->length));
+    program_note(tokenizer_unknown(words, t, "the prompt", q->unknown, q->count));
+    program_note(tokenizer_stray(stray, t, "the prompt", q->stray));
 }
 
 int command_generate(const Program *p, Error *e) {

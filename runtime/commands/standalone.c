@@ -128,12 +128,17 @@ DataWords program_words(const Program *p, OptionId id) {
                         option(p, OPTION_FIELD)->text };
 }
 
-static void tell_twice(const Data *d) {
-    char words[TWICE_WORDS];
+void program_note(const char *words) {
     Text t = { 0 };
-    text_add(&t, "note: %s\n", data_twice(words, d));
+    text_add(&t, "note: %s\n", words);
     if (*words && t.at) (void)!write(STDERR_FILENO, t.at, t.length);
     text_free(&t);
+}
+
+static void tell_text(const Data *d, const Tokenizer *t) {
+    char twice[TWICE_WORDS], stray[STRAY_WORDS];
+    program_note(data_twice(twice, d));
+    program_note(tokenizer_stray(stray, t, "the text", d->stray));
 }
 
 int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data *d, Error *e) {
@@ -147,7 +152,7 @@ int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data 
                                       data_files_text(&f), e);
     if (!status) status = data_tokens(d, &f, tokenizer, p->m->vocab, apart, e);
     if (!status) status = data_enough(d, "--data", 1, e);
-    if (!status) tell_twice(d);
+    if (!status) tell_text(d, tokenizer);
     data_files_free(&f);
     return status;
 }

@@ -48,6 +48,9 @@ enum { ABOUT_WEIGHTS = 512 };
 int program_weights_about(const Program *p, Session *s, Tokenizer *tokenizer,
                           char about[ABOUT_WEIGHTS], Error *e);
 
+/* "note: ..." on standard error; nothing for "". */
+void program_note(const char *words);
+
 /* What --data or --val names. */
 DataWords program_words(const Program *p, OptionId id);
 /* --data of this command as tokens, at least two of each source; to be freed with data_free.

@@ -47,6 +47,7 @@ typedef struct Data {
     int64_t vocab;            /* ids are below it */
     bool owner;               /* of the tokens */
     int64_t encoded, unknown; /* ids made of texts; of them, unknown characters */
+    int64_t stray;            /* bytes of the texts that are not UTF-8 */
     int64_t twice;            /* texts that begin with the token that is put in front of them */
 } Data;
 

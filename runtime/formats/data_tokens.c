@@ -71,13 +71,14 @@ static int add_piece(TokenMaker *x, const DocumentPiece *p, Error *e) {
     x->source->bytes += (int64_t)p->length;
     x->d->encoded += x->ids.count;
     x->d->unknown = x->ids.unknown;
+    x->d->stray = x->ids.stray;
     return status ? status : store_ids(x, e);
 }
 
 static int add_documents(TokenMaker *x, const DataFile *file, Error *e) {
     DocumentReader r;
     DocumentPiece p = { 0 };
-    int status = documents_open(&r, file, x->f->field, !x->t->kind->text_is_ids, e);
+    int status = documents_open(&r, file, x->f->field, x->t->kind->utf8, e);
     if (status) return status;
     do {
         status = documents_next(&r, &p, e);

@@ -223,6 +223,17 @@ char *tokenizer_unknown(char to[UNKNOWN_WORDS], const Tokenizer *t, const char *
     return to;
 }
 
+char *tokenizer_stray(char to[STRAY_WORDS], const Tokenizer *t, const char *what, int64_t stray) {
+    to[0] = 0;
+    if (stray > 0)
+        print_text(to, STRAY_WORDS, "%lld byte%s of %s %s not UTF-8: %s", (long long)stray,
+                   stray == 1 ? "" : "s", what, stray == 1 ? "is" : "are",
+                   t->any_bytes
+                       ? "kept, as tokens of bytes"
+                       : "U+FFFD is in the place, as the tokenizer has no tokens of bytes");
+    return to;
+}
+
 int tokenizer_decode(const Tokenizer *t, const int32_t *ids, int64_t count, bool specials,
                      Text *text, Error *e) {
     Decoder d = { .specials = specials, .text = *text };

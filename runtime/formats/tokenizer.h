@@ -28,6 +28,7 @@ typedef struct Tokenizer {
     int32_t ids;               /* 0 … ids-1 are used; the model's vocabulary may be larger */
     int32_t end;               /* id that stands between texts; -1: none */
     TextFacts facts;           /* which begin and end one, and more */
+    bool any_bytes;            /* has ids of all bytes: what is no UTF-8 is kept as it is */
     bool each_byte;            /* bytes that make no character are a U+FFFD each */
     void *tables;              /* the kind's own */
     /* of a file that a program reads text with: its name, and SHA-256 of its bytes; else "" */
@@ -42,6 +43,7 @@ typedef struct TokenIds {
     uint64_t before; /* bytes of the text that other calls got, for messages */
     size_t first;    /* bytes of text that the first id stands for */
     int64_t unknown; /* how many stand for what the tokenizer does not know; 'chars' counts them */
+    int64_t stray;   /* bytes so far that are no UTF-8; kinds of files count them */
     bool grows;      /* 'at' is NULL or of malloc, and gets the room that is needed */
     bool failed;     /* no memory for it */
     bool template;   /* what the tokenizer's file puts around a text (begin, end) is added */
@@ -119,6 +121,10 @@ int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, siz
 enum { UNKNOWN_WORDS = 200 };
 char *tokenizer_unknown(char to[UNKNOWN_WORDS], const Tokenizer *t, const char *what,
                         int64_t unknown, int64_t all);
+
+/* "3 bytes of WHAT are not UTF-8: ...", and what became of them; "" where there are none. */
+enum { STRAY_WORDS = 200 };
+char *tokenizer_stray(char to[STRAY_WORDS], const Tokenizer *t, const char *what, int64_t stray);
 
 /* The id of a piece as the tokenizer's file spells it ("<|im_end|>"); -1: none. */
 int32_t tokenizer_find(const Tokenizer *t, const char *piece);

@@ -118,7 +118,7 @@ static void vectors(void **state) {
         tokenizer_free(&t);
     }
     assert_int_equal(files, 10);
-    assert_int_equal(texts, 340);
+    assert_int_equal(texts, 324);
     json_free(&j);
     free(bytes);
 }

@@ -155,6 +155,13 @@ static int add_message(const Chat *c, const char *text, size_t length, TokenIds 
     return status;
 }
 
+/* What the model does not get as it was typed. */
+static void tell_text(const Tokenizer *t, const TokenIds *ids) {
+    char unknown[UNKNOWN_WORDS], stray[STRAY_WORDS];
+    program_note(tokenizer_unknown(unknown, t, "the message", ids->unknown, ids->count));
+    program_note(tokenizer_stray(stray, t, "the message", ids->stray));
+}
+
 /* One message and its answer; what cannot be read leaves the conversation as it was. */
 static int message(Chat *c, const char *text, size_t length, Error *e) {
     TokenIds ids = { .width = 4, .grows = true };
@@ -163,6 +170,7 @@ static int message(Chat *c, const char *text, size_t length, Error *e) {
     if (!status && x->position + (x->unread >= 0) + ids.count >= c->p->m->context)
         status = full(c, ids.count, e);
     else if (!status) {
+        tell_text(x->tokenizer, &ids);
         status = answer(c, &ids, e);
         free(ids.at);
         return status;

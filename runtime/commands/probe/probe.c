@@ -43,7 +43,9 @@ static int read_text(const Program *p, const Tokenizer *tokenizer, ProbeText *x,
                          "probe: --length: expected at most the context, %d tokens, found %lld",
                          p->m->context, (long long)window);
     x->name = option(p, OPTION_DATA)->list, x->names = option(p, OPTION_DATA)->length;
+    char unknown[UNKNOWN_WORDS];
     int status = program_data(p, tokenizer, false, &d, e);
+    program_note(tokenizer_unknown(unknown, tokenizer, "the text", d.unknown, d.encoded));
     if (!status) status = take_windows(x, &d, window, option(p, OPTION_PROBE_TOKENS)->count, e);
     if (!status && p->m->routed) status = probe_passage(x, tokenizer, PASSAGE, e);
     data_free(&d);

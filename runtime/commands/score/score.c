@@ -204,7 +204,11 @@ static int read_file(Scoring *c, bool compute, Error *e) {
 }
 
 static int score_file(Scoring *c, Error *e) {
+    char unknown[UNKNOWN_WORDS];
     int status = read_file(c, false, e);
+    if (!status)
+        program_note(tokenizer_unknown(unknown, c->reader.tokenizer, "the texts", c->reader.unknown,
+                                       c->reader.encoded));
     if (!status && c->reader.longest) {
         c->run = score_run_open(c->s, c->reader.longest, e);
         if (!c->run) status = e->status;

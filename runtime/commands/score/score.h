@@ -54,6 +54,7 @@ typedef struct ScoreReader {
     const Tokenizer *tokenizer;
     int32_t prefix;  /* id in front of texts and in the place of empty contexts; -1: none */
     int64_t longest; /* tokens that a sequence of continuations has at most, of all read so far */
+    int64_t encoded, unknown; /* tokens of the texts so far; of them, unknown characters */
     Jsonl lines;
     Json json;
 } ScoreReader;

@@ -34,7 +34,7 @@ void score_why(const ScoreReader *r, const ScoreSpan *x, char to[128]) {
 /* Ids of one text, with room for one more in front of them. */
 typedef struct Encoded {
     int32_t *at; /* [1 + count] */
-    int64_t count;
+    int64_t count, unknown;
     size_t first; /* bytes that the first id stands for */
 } Encoded;
 
@@ -51,7 +51,7 @@ static int encode(const ScoreReader *r, bool template, const char *text, size_t 
         return status ? status : error_memory(e, r->lines.place, (size_t)ids.count * sizeof *more);
     }
     memmove(more + 1, more, (size_t)ids.count * sizeof *more);
-    *out = (Encoded){ more, ids.count, ids.first };
+    *out = (Encoded){ more, ids.count, ids.unknown, ids.first };
     return STATUS_OK;
 }
 
@@ -75,12 +75,19 @@ static int not_scored(ScoreSpan *x, ScoreWhy why, int32_t *ids) {
     return STATUS_OK;
 }
 
+/* 'more' has what 'before' has, which was counted. */
+static void count_ids(ScoreReader *r, const Encoded *before, const Encoded *more) {
+    r->encoded += more->count - (before ? before->count : 0);
+    r->unknown += more->unknown - (before ? before->unknown : 0);
+}
+
 static int whole_text(ScoreReader *r, const char *text, ScoreSpan *out, Error *e) {
     Encoded ids;
     size_t length = strlen(text);
     int status = encode(r, true, text, length, &ids, e);
     bool prefixed = r->prefix >= 0;
     if (status) return status;
+    count_ids(r, NULL, &ids);
     if (ids.count + prefixed < 2)
         return not_scored(out, ids.count ? SCORE_ONE_TOKEN : SCORE_NO_TEXT, ids.at);
     if (!ids.count) return not_scored(out, SCORE_NO_TEXT, ids.at);
@@ -137,6 +144,7 @@ static int continuation(ScoreReader *r, const char *text, size_t blank, const ch
     int status = encode(r, template, both, before + after, &whole, e);
     /* bytes: of what is moved, too; the user's own are counted */
     *x = (ScoreSpan){ .bytes = (int64_t)(before - blank + after) };
+    count_ids(r, context, &whole);
     if (!status) status = join(r, context, &whole, x, e);
     if (!x->why) x->bytes = (int64_t)after;
     if (x->context + x->count - 1 > r->longest) r->longest = x->context + x->count - 1;
@@ -168,6 +176,7 @@ static int continuations(ScoreReader *r, const JsonNode *context, const JsonNode
     size_t blank = without_blanks(context->text);
     bool template = *context->text || r->prefix < 0;
     int status = encode(r, template, context->text, blank, &ids, e);
+    count_ids(r, NULL, &ids);
     const JsonNode *one = more->type == JSON_STRING ? more : json_first(j, more);
     for (int32_t i = 0; i < q->spans && !status; i++, one = json_next(j, one))
         status = one->type != JSON_STRING

@@ -162,6 +162,21 @@ void progress_note(Progress *p, const char *format, ...) {
     put(p, "\n");
 }
 
+void progress_warn(Progress *p, const char *format, ...) {
+    char text[LINE_MOST], shown[2 * LINE_MOST];
+    va_list arguments;
+    va_start(arguments, format);
+    print_textv(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (!*text) return;
+    if (!p->quiet) {
+        progress_note(p, "note: %s", text);
+        return;
+    }
+    text_escape(shown, sizeof shown, text, strlen(text));
+    program_note(shown);
+}
+
 void progress_close(Progress *p) {
     if (p->line) put(p, "\n");
     p->line = false;

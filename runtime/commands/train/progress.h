@@ -44,6 +44,9 @@ void progress_line(const Progress *p, int64_t step, double loss, int columns, Te
 void progress_words(const Progress *p, int64_t step, double loss, Text *t);
 /* A line of its own; format as printf. */
 void progress_note(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "note: ...", of what may be wrong: on standard error where progress is not shown (--quiet).
+** Nothing for "". */
+void progress_warn(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void progress_close(Progress *p);
 
 #endif

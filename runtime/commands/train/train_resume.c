@@ -54,7 +54,7 @@ int run_resume(Run *r, Error *e) {
     int status = checkpoint_open(&f, r->out, e);
     if (status) return status;
     r->resumed = true;
-    if (f.note[0] && r->outputs) progress_note(&r->outputs->progress, "%s", f.note);
+    if (r->outputs) progress_warn(&r->outputs->progress, "%s", f.note);
     status = take_up(r, &f, e);
     checkpoint_close(&f);
     return status;

@@ -25,7 +25,7 @@ void run_routes_end(Run *r) {
     for (int32_t k = 0; r->late && k < m->routed; k++) {
         double share = r->late_routed[k] / (double)r->late;
         if (share < FEW)
-            progress_note(&r->outputs->progress, "note: %s took %s %% of the last tenth's tokens",
+            progress_warn(&r->outputs->progress, "%s took %s %% of the last tenth's tokens",
                           strata_routed(m, k), FIGURES(100 * share, 2));
     }
 }

@@ -49,18 +49,19 @@ static void announce_tuning(Run *r) {
 }
 
 static void announce_unknown(Run *r) {
-    char words[UNKNOWN_WORDS];
+    char twice[TWICE_WORDS], unknown[UNKNOWN_WORDS], stray[STRAY_WORDS];
     const Data *d[] = { &r->text, &r->val };
     const char *name[] = { "the text", "--val" };
-    char twice[TWICE_WORDS];
-    for (int i = 0; i < 2; i++)
-        if (d[i]->owner && *data_twice(twice, d[i]))
-            progress_note(&r->outputs->progress, "  %s: %s", name[i], twice);
-    for (int i = 0; i < 2; i++)
-        if (d[i]->unknown && d[i]->owner)
-            progress_note(
-                &r->outputs->progress, "  %s",
-                tokenizer_unknown(words, &r->tokenizer, name[i], d[i]->unknown, d[i]->encoded));
+    for (int i = 0; i < 2; i++) {
+        if (!d[i]->owner) continue;
+        if (*data_twice(twice, d[i]))
+            progress_warn(&r->outputs->progress, "%s: %s", name[i], twice);
+        progress_warn(
+            &r->outputs->progress, "%s",
+            tokenizer_unknown(unknown, &r->tokenizer, name[i], d[i]->unknown, d[i]->encoded));
+        progress_warn(&r->outputs->progress, "%s",
+                      tokenizer_stray(stray, &r->tokenizer, name[i], d[i]->stray));
+    }
 }
 
 void run_announce(Run *r) {

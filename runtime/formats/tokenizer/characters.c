@@ -97,8 +97,7 @@ static size_t broken(const char *text, size_t length) {
     return utf8_begins((const unsigned char *)text, 1) < 0 ? 1 : (size_t)n;
 }
 
-/* Where the first byte is that belongs to no character. */
-static size_t valid(const char *text, size_t length, size_t at) {
+size_t characters_valid(const char *text, size_t length, size_t at) {
     int32_t c;
     while (at < length) {
         if (!(text[at] & 0x80)) {
@@ -113,13 +112,13 @@ static size_t valid(const char *text, size_t length, size_t at) {
 }
 
 bool characters_mend(Text *out, const char *text, size_t length) {
-    size_t from = 0, at = valid(text, length, 0);
+    size_t from = 0, at = characters_valid(text, length, 0);
     if (at == length) return false;
     while (at < length) {
         text_bytes(out, text + from, at - from);
         text_bytes(out, "\xef\xbf\xbd", 3);
         from = at + broken(text + at, length - at);
-        at = valid(text, length, from);
+        at = characters_valid(text, length, from);
     }
     text_bytes(out, text + from, length - from);
     return true;

@@ -19,6 +19,8 @@ size_t characters_before_space(const char *text, size_t at);
 bool characters_word_before(const char *text, size_t at);
 bool characters_word_after(const char *text, size_t length, size_t at);
 
+/* Where the first byte from 'at' on is that belongs to no character. */
+size_t characters_valid(const char *text, size_t length, size_t at);
 /* Adds 'text' with U+FFFD for each of its longest parts that begin a character and do not go on
 ** as one.  False: it is UTF-8, and nothing was added. */
 bool characters_mend(Text *out, const char *text, size_t length);

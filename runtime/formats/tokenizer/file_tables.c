@@ -104,6 +104,9 @@ static bool mark_inside(const char *text, size_t length) {
 
 void token_file_done(Tokenizer *t) {
     TokenFile *f = t->tables;
+    t->any_bytes = f->bytes || f->byte_fallback;
+    for (int i = 0; i < 256; i++)
+        t->any_bytes &= f->byte_id[i] >= 0;
     f->mark_splits = !f->bytes && !f->ignore_merges && !f->score
         && vocabulary_find(&f->pieces, MARK, MARK_BYTES) >= 0;
     for (int32_t i = 0; i < f->pieces.ids && f->mark_splits; i++) {

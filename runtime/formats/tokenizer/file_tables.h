@@ -82,7 +82,7 @@ int token_file_ids(Tokenizer *t, int32_t ids, const char *what, Error *e);
 /* An added token, whose piece stands already. */
 int added_add(AddedSet *s, const AddedToken *token, const char *text, size_t length,
               const char *what, Error *e);
-/* Once all is read: whether marks split. */
+/* Once all is read: whether marks split, whether all bytes have ids. */
 void token_file_done(Tokenizer *t);
 
 #define MARK "\xe2\x96\x81" /* ▁, which stands for a space */
@@ -107,6 +107,8 @@ typedef struct TokenCall {
     NormalizeWork normalize;
     SplitWork split;
     Text pieces;              /* SentencePiece's normalized text */
+    int32_t stray;            /* characters from here on stand for bytes (stray.h); 0: none */
+    Text word;                /* one that has such */
     struct TokenCache *cache; /* words and their ids; NULL: none */
     struct UnigramNode *node;
     int32_t made[TOKEN_CACHED]; /* ids of the word so far */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "characters.h"
+#include "stray.h"
 
 static int normalized_part(TokenCall *c, const char *text, size_t length, bool first, Error *e) {
     return split(&c->f->splitter, &c->split, text, length, first, e);
@@ -69,6 +70,7 @@ static void call_done(TokenCall *c) {
     normalize_done(&c->normalize);
     split_done(&c->split);
     text_free(&c->pieces);
+    text_free(&c->word);
     free(c->cache);
 }
 
@@ -83,21 +85,37 @@ static size_t first_bytes(const TokenFile *f, const TokenCall *c, size_t length)
     return n < length ? n : length;
 }
 
+/* What is no UTF-8 is kept where there are ids of all bytes; else U+FFFD stands for it, which
+** SentencePiece's normalizer puts there.  'text' may become the other one. */
+static int hide_stray(const Tokenizer *t, TokenCall *c, Text *other, const char **text,
+                      size_t *length, Error *e) {
+    int64_t stray = stray_count(*text, *length);
+    c->ids->stray += stray;
+    if (!stray) return STATUS_OK;
+    if (t->any_bytes) c->stray = stray_hide(other, *text, *length);
+    if (t->any_bytes && !c->stray)
+        return error_set(e, STATUS_LIMIT,
+                         "%s: expected UTF-8, or a text with fewer of the characters of planes 15 "
+                         "and 16, found %lld bytes that are not UTF-8 beside them",
+                         c->what, (long long)stray);
+    bool made = c->stray
+        || (c->f->format != FORMAT_PIECES && characters_mend(other, *text, *length));
+    if (!made) return STATUS_OK;
+    *text = other->at;
+    *length = other->length;
+    return text_status(other, e);
+}
+
 int token_encode(const Tokenizer *t, const char *what, const char *text, size_t length,
                  TokenIds *ids, Error *e) {
     const TokenFile *f = t->tables;
     TokenCall c = { .f = f, .ids = ids, .what = what };
     Text mended = { 0 };
-    int status = STATUS_OK;
     bool fresh = ids->count == 0;
     c.split.place = &c.place;
     c.split.user = &c;
     c.split.word = f->bytes ? token_word : token_marks;
-    if (f->format != FORMAT_PIECES && characters_mend(&mended, text, length)) {
-        status = text_status(&mended, e);
-        text = mended.at;
-        length = mended.length;
-    }
+    int status = hide_stray(t, &c, &mended, &text, &length, e);
     c.place = (PatternPlace){ what, text, length, ids->before, 0 };
     if (!status) token_cache_open(&c, length);
     for (int i = 0; i < f->before_count && ids->template; i++)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "characters.h"
+
 /* The best division of what is before a place. */
 typedef struct UnigramNode {
     float score;
@@ -57,8 +59,10 @@ int token_unigram(TokenCall *c, const char *text, size_t length, Error *e) {
     for (size_t i = 0; i <= length; i++)
         node[i] = (UnigramNode){ 0, -1, -1 };
     for (size_t at = 0, n; at < length; at += n) {
+        int32_t ignored;
         n = bytes[(unsigned char)text[at] >> 4];
         if (n > length - at) n = length - at;
+        if (c->stray) n = (size_t)character_at(text, length, at, &ignored);
         rebase(c->f, node, length, at);
         extend(c->f, node, text, length, at, n);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "characters.h"
+#include "stray.h"
 
 enum { CACHE = 1 << 14, CACHED_WORD = 22, CACHE_FROM = 4096, LONGEST_WORD = 1 << 30 };
 
@@ -74,12 +75,13 @@ static void begin(TokenCall *c, const char *text, size_t length) {
 static void begin_sentence(TokenCall *c, const char *text, size_t length) {
     static const unsigned char bytes[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4 };
     for (size_t at = 0, n; at < length; at += n) {
-        int32_t id;
+        int32_t id, ignored;
         n = prefix_find(&c->f->user, text + at, length - at, &id);
         bool frozen = n > 0;
         if (!frozen) {
             n = bytes[(unsigned char)text[at] >> 4];
             if (n > length - at) n = length - at;
+            if (c->stray) n = (size_t)character_at(text, length, at, &ignored);
             id = vocabulary_find(&c->f->pieces, text + at, n);
         }
         merge_add(&c->merge, id, (uint32_t)at, (uint32_t)n);
@@ -123,12 +125,24 @@ static int merge_word(TokenCall *c, const char *text, size_t length, Error *e) {
     return STATUS_OK;
 }
 
+/* Its bytes in the place of the characters that stand for them. */
+static int show_stray(TokenCall *c, const char **text, size_t *length, Error *e) {
+    if (!c->stray) return STATUS_OK;
+    text_clear(&c->word);
+    if (!stray_show(&c->word, c->stray, *text, *length)) return STATUS_OK;
+    *text = c->word.at;
+    *length = c->word.length;
+    return text_status(&c->word, e);
+}
+
 int token_word(void *call, const char *text, size_t length, Error *e) {
     TokenCall *c = call;
     TokenCache *kept = NULL;
     if (length > LONGEST_WORD)
         return error_set(e, STATUS_LIMIT, "%s: expected at most 1 GiB without a place to divide it",
                          c->what);
+    int status = c->f->bytes ? show_stray(c, &text, &length, e) : STATUS_OK;
+    if (status) return status;
     if (c->cache && length <= CACHED_WORD) {
         kept = &c->cache[vocabulary_hash(text, length) & (CACHE - 1)];
         if (kept->length == length && !memcmp(kept->word, text, length)) {
@@ -138,7 +152,7 @@ int token_word(void *call, const char *text, size_t length, Error *e) {
         }
     }
     c->made_count = 0;
-    int status = merge_word(c, text, length, e);
+    status = merge_word(c, text, length, e);
     if (!kept || status || c->made_count > TOKEN_CACHED) return status;
     kept->length = (uint8_t)length;
     kept->count = (uint8_t)c->made_count;
@@ -149,7 +163,8 @@ int token_word(void *call, const char *text, size_t length, Error *e) {
 
 int token_marks(void *call, const char *text, size_t length, Error *e) {
     TokenCall *c = call;
-    int status = STATUS_OK;
+    int status = show_stray(c, &text, &length, e);
+    if (status) return status;
     if (!c->f->mark_splits || c->f->score) {
         c->unknown = false;
         return c->f->score ? token_unigram(c, text, length, e) : token_word(c, text, length, e);
