@@ -96,6 +96,24 @@ score --bos yes >one
 score >two
 [ "$(sed -n 1p two)" != "$(sed -n 2p two)" ] || fail "score: expected no begin token: $(cat two)"
 [ "$(sed -n 2p one)" = "$(sed -n 2p two)" ] || fail "score: expected the text's own to stay"
+printf 'one two\n' >words
+printf "[1]" >numbers.json && printf "{\"prompt\": \"a\"}" >other
+for file in words numbers.json other; do
+    # shellcheck disable=SC2086
+    ./n score $w $file >out 2>said && fail "score: expected $file to be refused"
+    grep -q '^  a line is {"context": TEXT, "continuation": TEXT} or {"text": TEXT} ' said ||
+        fail "score: $(cat said)"
+done
+: >empty
+# shellcheck disable=SC2086
+./n score $w empty >/dev/null 2>said && grep -q '^note: there is no line to score$' said ||
+    fail "score: $(cat said)"
+# shellcheck disable=SC2046
+printf '<s>one two three four %s\n' $(seq 80) >begun
+./n train --data begun --steps 1 --bos yes --out o --quiet --overwrite >out 2>said
+[ ! -s out ] && grep -q '^note: the text: a text begins with the token that begins texts' said ||
+    fail "train --quiet: $(cat said)"
+rm -f o*
 status=0
 ./n train --data text --steps 1 --bos yes --out o --quiet >/dev/null 2>said || status=$?
 [ $status = 0 ] || fail "train --bos yes: $(cat said)"

@@ -108,6 +108,20 @@ static bool blank(const char *text, size_t length) {
 
 /* == Lines ================================================================ */
 
+/* Parses it; a value that the line's end cuts goes on in the next one. */
+static int parse_line(const Jsonl *l, Json *j, const char *text, size_t length, Error *e) {
+    static const char cut[] = ", found the end";
+    int status = json_parse(j, l->place, text, length, JSONL_VALUES, e);
+    size_t n = status == STATUS_USER && e ? strlen(e->text) : 0;
+    bool ends = n >= sizeof cut && !strcmp(e->text + n - (sizeof cut - 1), cut);
+    if (!ends || l->start == l->end) return status;
+    *e = (Error){ 0 };
+    return error_set(e, STATUS_USER,
+                     "%s: expected a whole value on the line, found one that goes on in the next; "
+                     "one of several lines is read within [ ] in a .json file",
+                     l->place);
+}
+
 static int value_of_line(Jsonl *l, Json *j, bool *more, Error *e) {
     for (;;) {
         size_t length;
@@ -115,7 +129,7 @@ static int value_of_line(Jsonl *l, Json *j, bool *more, Error *e) {
         if (status || !*more) return status;
         const char *text = l->buffer + l->start;
         l->start += length + (l->start + length < l->end);
-        if (!blank(text, length)) return json_parse(j, l->place, text, length, JSONL_VALUES, e);
+        if (!blank(text, length)) return parse_line(l, j, text, length, e);
     }
 }
 

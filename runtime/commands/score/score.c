@@ -26,6 +26,7 @@ typedef struct Scoring {
     ScoreRequest block[BLOCK];
     int32_t requests; /* in the block */
     int64_t missed;   /* the first line with something that is not scored; 0: none */
+    bool found;       /* a line to score */
 } Scoring;
 
 /* == Results ============================================================== */
@@ -191,6 +192,7 @@ static int read_file(Scoring *c, bool compute, Error *e) {
         ScoreRequest *q = &c->block[c->requests];
         status = score_next(&c->reader, q, &more, e);
         if (status || !more) break;
+        c->found = true;
         if (!compute) score_request_free(q);
         else if (++c->requests == BLOCK) status = compute_block(c, e);
     }
@@ -206,6 +208,7 @@ static int read_file(Scoring *c, bool compute, Error *e) {
 static int score_file(Scoring *c, Error *e) {
     char unknown[UNKNOWN_WORDS];
     int status = read_file(c, false, e);
+    if (!status && !c->found) program_note("there is no line to score");
     if (!status)
         program_note(tokenizer_unknown(unknown, c->reader.tokenizer, "the texts", c->reader.unknown,
                                        c->reader.encoded));

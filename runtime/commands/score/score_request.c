@@ -235,8 +235,12 @@ int score_next(ScoreReader *r, ScoreRequest *q, bool *more, Error *e) {
     Members m = { 0 };
     *q = (ScoreRequest){ 0 };
     int status = jsonl_next(&r->lines, &r->json, more, e);
-    if (status || !*more) return status;
-    status = find_members(r, &m, e);
+    if (!status && !*more) return STATUS_OK;
+    if (!status) status = find_members(r, &m, e);
+    if (status == STATUS_USER)
+        error_line(e,
+                   "a line is {\"context\": TEXT, \"continuation\": TEXT} or {\"text\": TEXT} "
+                   "(docs/scoring.md)");
     if (status) return status;
     bool list = !m.text && m.continuation->type == JSON_ARRAY;
     q->line = r->lines.line;
