@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # score beside lm-evaluation-harness itself (0.4.13, its hf model): three small tasks of its kinds,
-# multiple choice, loglikelihood and rolling perplexity, on small random models with tokenizers of
-# five kinds.  Every request that the harness makes is a line for score: the same log-likelihood to
+# multiple choice, loglikelihood and rolling perplexity, on small random models with vocabularies
+# that packages carry (vocabularies.py) and with five that are made here.  Every request that the harness makes is a line for score: the same log-likelihood to
 # 1e-4 of it, the same is_greedy.  Then pairs that the harness stops at: score says why.
-#   PYTHON tests/interop/harness.py STRATA [NAME ...]      NAME: gpt2, llama3, qwen2, unigram, ...
+#   PYTHON tests/interop/harness.py STRATA [NAME ...]      NAME: gpt2, mistral-v1, made-gpt2, unigram, ...
 # KEEP=DIR leaves models and requests there.  Needs torch, transformers, tokenizers, sentencepiece,
 # lm-eval, accelerate and datasets; takes nothing from the network.
 import io, json, os, shutil, subprocess, sys, tempfile
@@ -13,14 +13,14 @@ os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALL
 import torch
 from tokenizers import (Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
                         trainers)
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast)
+
+import vocabularies
+from vocabularies import LLAMA3, QWEN
 
 WORDS = ["The answer is a boat on the lake.", "A lamp and a ladder stand in the hall\u3000",
          "the cat naps while 1234 drops of rain fall; it's 56 o'clock", "caf\u00e9 na\u00efve",
          "\u65e5\u672c\u8a9e\u306e\u6587\u7ae0\u3067\u3059\u3002", "def f(x):\n    return x + 1\n"]
-LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+"
-          r"[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-QWEN2 = LLAMA3.replace("{1,3}", "")
 CONTEXT = 40
 
 
@@ -84,11 +84,30 @@ def sentence_bpe():
                   "<s>")
 
 
+def carried(tokenizer, bos, eos):
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=bos, eos_token=eos)
+
+
+def qwen():
+    return vocabularies.tiktoken(RANKS["tiktoken"], vocabularies.QWEN_TOKENS, pattern=QWEN)
+
+
+RANKS = {"tiktoken": vocabularies.package("dashscope", "resources", "qwen.tiktoken")}
+END = "<\uff5cend\u2581of\u2581sentence\uff5c>"
 TOKENIZERS = {
-    "gpt2": lambda: byte_level(None, ["<|endoftext|>"], "<|endoftext|>", "<|endoftext|>"),
-    "llama3": lambda: byte_level(LLAMA3, ["<|begin_of_text|>", "<|end_of_text|>"],
+    "gpt2": lambda: carried(vocabularies.gpt2(["<|endoftext|>"]), None, "<|endoftext|>"),
+    "llama3": lambda: carried(vocabularies.llama3(), "<|begin_of_text|>", "<|end_of_text|>"),
+    "qwen": lambda: carried(qwen(), None, "<|endoftext|>"),
+    "tiktoken": lambda: carried(qwen(), None, "<|endoftext|>"),
+    "deepseek": lambda: carried(vocabularies.deepseek(), END.replace("end", "begin"), END),
+    "claude": lambda: carried(vocabularies.litellm("anthropic_tokenizer.json"), "<META_START>",
+                              "<EOT>"),
+    "mistral-v1": lambda: vocabularies.mistral("tokenizer.model.v1"),
+    "mistral-v3": lambda: vocabularies.mistral("mistral_instruct_tokenizer_240323.model.v3"),
+    "made-gpt2": lambda: byte_level(None, ["<|endoftext|>"], "<|endoftext|>", "<|endoftext|>"),
+    "made-llama3": lambda: byte_level(LLAMA3, ["<|begin_of_text|>", "<|end_of_text|>"],
                                  "<|begin_of_text|>", "<|end_of_text|>", front=True),
-    "qwen2": lambda: byte_level(QWEN2, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], None,
+    "made-qwen2": lambda: byte_level(QWEN, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], None,
                                 "<|endoftext|>", normalizers.NFC()),
     "unigram": unigram,
     "sentence-bpe": sentence_bpe,
@@ -96,6 +115,14 @@ TOKENIZERS = {
 
 
 def write_model(folder, tokenizer):
+    model_file = isinstance(tokenizer, str)
+    if model_file: # a .model, which transformers reads as LlamaTokenizer
+        os.makedirs(folder)
+        shutil.copy(tokenizer, f"{folder}/tokenizer.model")
+        with open(f"{folder}/tokenizer_config.json", "w") as f:
+            json.dump(dict(tokenizer_class="LlamaTokenizer", add_bos_token=True, bos_token="<s>",
+                           eos_token="</s>", unk_token="<unk>", legacy=True), f)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
     torch.manual_seed(5)
     model = LlamaForCausalLM(LlamaConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2,
@@ -105,19 +132,24 @@ def write_model(folder, tokenizer):
         if p.dim() > 1:
             p.data.normal_(0, 0.3)
     model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    if not model_file:
+        tokenizer.save_pretrained(folder)
 
 
 def import_model(strata, name, work):
     """Words for score: a SentencePiece model alone does not say that a begin token is in front."""
     folder, more = f"{work}/{name}", []
-    if name in MODELS:
-        folder, more = f"{work}/{name}-pieces", ["--bos", "yes"]
+    if name in MODELS or name in RANKS:
+        folder = f"{work}/{name}-pieces"
         shutil.copytree(f"{work}/{name}", folder)
-        for left in ("tokenizer.json", "tokenizer_config.json"):
-            os.remove(f"{folder}/{left}")
+        os.remove(f"{folder}/tokenizer.json")
+    if name in MODELS:
+        more = ["--bos", "yes"]
+        os.remove(f"{folder}/tokenizer_config.json")
         with open(f"{folder}/tokenizer.model", "wb") as f:
             f.write(MODELS[name])
+    if name in RANKS:   # the file of ranks itself
+        shutil.copy(RANKS[name], folder)
     run(strata, "import", folder, "-o", f"{name}-m", cwd=work)
     run(strata, "build", f"{name}-m.lua", "-o", f"{name}.x", cwd=work)
     return more
