@@ -71,12 +71,17 @@ for kind in bpe unigram; do
     model $kind 480 $kind.model
     exported $kind hf 0 ''
     kept $kind $kind.model tokenizer.model tokenizer.model SentencePieceBackend
-    exported $kind gguf 1 "error: $kind.model: expected a tokenizer.json"
+    exported $kind gguf 1 "error: $kind.model: expected a SentencePiece model "
 done
+{ cat bpe.model && printf '\032\002\040\000'; } >kept.model # no remove_extra_whitespaces
+model kept 480 kept.model
+exported kept gguf 0 ''
+grep -aq 'tokenizer.ggml.scores' kept.gguf || fail "GGUF: expected scores"
 model ranks 50257 gpt2.tiktoken
 exported ranks hf 0 'note: transformers reads no .tiktoken'
 kept ranks gpt2.tiktoken tokenizer.tiktoken tiktoken PreTrainedTokenizerFast
-exported ranks gguf 1 'error: gpt2.tiktoken: expected a tokenizer.json'
+exported ranks gguf 0 ''
+grep -aq 'tokenizer.ggml.merges' ranks.gguf || fail "GGUF: expected merges"
 
 # What a folder with a .tiktoken says goes with it, but a class that would make an empty vocabulary.
 rm -r ranks.hf/tokenizer.tiktoken

@@ -27,12 +27,14 @@ static int add_tokenizer(const Export *x, Gguf *g, Error *e) {
     const char *own = x->model->tokenizer;
     char *file = export_tokenizer(x, e);
     int status = e->status;
-    if (file) status = gguf_tokenizer(g, file, x->model->vocab, e);
+    const char *note = NULL;
+    if (file) status = gguf_tokenizer(g, file, x->model->vocab, &note, e);
     else if (!status && own && !strcmp(own, "bytes")) gguf_tokenizer_bytes(g, x->model->vocab);
     else if (!status) {
         gguf_string(g, "tokenizer.ggml.model", "none");
         export_tokenizer_tell(x, NULL, "llama.cpp");
     }
+    if (note) show_line(x->allowance->console, "note: ", note, "");
     free(file);
     return status;
 }

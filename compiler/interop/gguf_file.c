@@ -75,6 +75,11 @@ void gguf_i32s(Gguf *g, const char *key, const int32_t *value, uint64_t count) {
     add(&g->pairs, value, count * sizeof *value);
 }
 
+void gguf_f32s(Gguf *g, const char *key, const float *value, uint64_t count) {
+    add_list(g, key, VALUE_F32, count);
+    add(&g->pairs, value, count * sizeof *value);
+}
+
 /* == Tensors ============================================================== */
 
 static GgufType type_of(const PlannedTensor *t, GgufType type) {

@@ -23,6 +23,7 @@ void gguf_string(Gguf *g, const char *key, const char *value);
 /* A list: its items follow, as many as 'count'. */
 void gguf_strings(Gguf *g, const char *key, uint64_t count);
 void gguf_item(Gguf *g, const char *text, size_t length);
+void gguf_f32s(Gguf *g, const char *key, const float *value, uint64_t count);
 void gguf_i32s(Gguf *g, const char *key, const int32_t *value, uint64_t count);
 
 /* Writes the planned tensors: those with two axes or more as 'type', rounded to nearest, ties to

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gguf_tables.h"
 #include "tokenizer_file.h"
 
 enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4, TYPE_UNUSED = 5 };
@@ -22,11 +23,6 @@ static int read_json(const char *file, const char *text, size_t size, Json *j, E
     if (size > TOKENIZER_FILE)
         return error_set(e, STATUS_LIMIT, "%s: expected at most %d bytes, found more", file,
                          TOKENIZER_FILE);
-    if (!tokenizer_is_json(text, size))
-        return error_set(e, STATUS_USER,
-                         "%s: expected a tokenizer.json, which is what GGUF is written of, found "
-                         "another form",
-                         file);
     return json_parse(j, file, text, size, TOKENIZER_VALUES, e);
 }
 
@@ -42,18 +38,6 @@ static const char *string(const Json *j, const JsonNode *n, const char *key) {
 
 /* == How text is cut before merges ======================================== */
 
-/* What llama.cpp calls it, by the expression that the file has. */
-static const struct {
-    const char *expression, *name;
-} splits[] = {
-    { "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
-      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-      "llama-bpe" },
-    { "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
-      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-      "qwen2" },
-};
-
 /* Of one step: "" where it is none that is known. */
 static const char *step_name(const Json *j, const JsonNode *step) {
     const char *type = string(j, step, "type");
@@ -62,9 +46,8 @@ static const char *step_name(const Json *j, const JsonNode *step) {
     if (!strcmp(type, "Digits"))
         return member(j, step, "individual_digits", JSON_TRUE) ? "digits" : "";
     const char *expression = string(j, member(j, step, "pattern", JSON_OBJECT), "Regex");
-    for (size_t i = 0; !strcmp(type, "Split") && i < sizeof splits / sizeof *splits; i++)
-        if (!strcmp(expression, splits[i].expression)) return splits[i].name;
-    return "";
+    const char *name = strcmp(type, "Split") ? NULL : gguf_split_of(expression);
+    return name && strcmp(name, "gpt-2") ? name : ""; /* that one is ByteLevel's own */
 }
 
 static const char *split_name(const Json *j) {
@@ -210,16 +193,23 @@ static int add_bpe(Gguf *g, const Json *j, const Tokenizer *own, const char *fil
     return add_merges(j, file, g, e);
 }
 
-int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e) {
+int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, const char **note, Error *e) {
     Json j = { 0 };
     VocabularyTexts t = { 0 };
     Tokenizer own = { 0 };
     char *text = NULL;
     size_t size = 0;
+    *note = NULL;
     int status = tokenizer_open(&own, file, &text, &size, e);
-    if (!status) status = read_json(file, text, size, &j, e);
-    if (!status) status = new_tokens(&t, vocab, e);
-    if (!status) status = add_bpe(g, &j, &own, file, &t, e);
+    if (!status && !tokenizer_is_json(text, size)) {
+        status = gguf_tables(g, &own, file, vocab, e);
+        if (!status) add_specials(g, &own);
+        *note = status ? NULL : gguf_tables_note(&own);
+    } else if (!status) {
+        status = read_json(file, text, size, &j, e);
+        if (!status) status = new_tokens(&t, vocab, e);
+        if (!status) status = add_bpe(g, &j, &own, file, &t, e);
+    }
     tokenizer_free(&own);
     free(text);
     free(t.text);

@@ -7,9 +7,9 @@
 
 enum { TOKENIZER_FILE = 128 << 20, TOKENIZER_VALUES = 8 << 20 };
 
-/* A tokenizer.json with byte-level BPE, for 'vocab' ids; what llama.cpp does not know is refused by
-** name. */
-int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, Error *e);
+/* A tokenizer's file, for 'vocab' ids: byte-level BPE, SentencePiece BPE, ranks.  What llama.cpp
+** does not know is refused by name; *note, NULL or static, says what it does otherwise. */
+int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, const char **note, Error *e);
 /* An id a byte. */
 void gguf_tokenizer_bytes(Gguf *g, int64_t vocab);
 

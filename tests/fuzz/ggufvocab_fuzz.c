@@ -59,7 +59,8 @@ int fuzz_read(const unsigned char *bytes, size_t n) {
     Gguf g = { 0 };
     Error e = { 0 };
     uint64_t count;
-    int status = gguf_tokenizer(&g, fuzz_file(bytes, n), VOCAB, &e);
+    const char *note;
+    int status = gguf_tokenizer(&g, fuzz_file(bytes, n), VOCAB, &note, &e);
     if (status && !e.text[0]) fuzz_broken("an error says nothing");
     if (!status) {
         const char *at = list_of(&g, "tokenizer.ggml.tokens", &count);

@@ -36,11 +36,23 @@ def serve(file):
 
 def compare(strata, prefix):
     file = prefix + ".llama"
-    run(strata, "export", prefix + "-s.lua", "--weights", prefix + "-s.safetensors", "--to", "gguf",
-        file, "--type", "f32", "--overwrite")
-    tokenizer = prefix + "-s.tokenizer.json"
+    said = subprocess.run([strata, "export", prefix + "-s.lua", "--weights",
+                           prefix + "-s.safetensors", "--to", "gguf", file, "--type", "f32",
+                           "--overwrite"], capture_output=True, check=False)
+    if said.returncode:
+        sys.exit(f"{prefix}: {said.stderr.decode()[:300]}")
+    spaced = b"llama.cpp puts a space in front" in said.stdout + said.stderr
+    tokenizer = next(f for f in (prefix + "-s." + kind for kind in
+                                 ("tokenizer.json", "tokenizer.model", "tiktoken"))
+                     if os.path.exists(f))
+    info = json.loads(run(strata, "tokenizer", "info", "--json", tokenizer))
+    around = json.loads(run(strata, "tokenizer", "encode", "--json", tokenizer, "a"))["ids"]
+    if around[-1] in [e["id"] for e in info["ends"]]:
+        print(f"{os.path.basename(prefix)}: llama.cpp reads the end behind a prompt too")
+        return False
     server, wrong, written = serve(file), 0, 0
-    for prompt in PROMPTS:
+    prompts = [p for p in PROMPTS if not (spaced and p.startswith(" "))]
+    for prompt in prompts:
         ids = json.loads(run(strata, "tokenizer", "encode", "--json", tokenizer, prompt))["ids"]
         said = server.handle_completions({
             "prompt": prompt, "temperature": 0, "max_tokens": 12, "top_k": 1, "repeat_penalty": 1,
@@ -53,7 +65,7 @@ def compare(strata, prefix):
         if their != ours:
             wrong += 1
             print(f"{prefix}: {prompt!r}: expected {their!r}, found {ours!r}")
-    print(f"{os.path.basename(prefix)}: {len(PROMPTS)} prompts, {written} characters behind "
+    print(f"{os.path.basename(prefix)}: {len(prompts)} prompts, {written} characters behind "
           f"them, {wrong} differ", flush=True)
     return wrong or not written
 

@@ -157,12 +157,13 @@ static const char begins[] =
     "  \"pad_token\": {\"content\": \"<|endoftext|>\"}}}}";
 
 static void tokenizers_are_metadata(void **state) {
+    const char *note;
     char path[SCRATCH_PATH];
     Gguf g = { 0 };
     Error e = { 0 };
     scratch_path(state, "tokenizer.json", path);
     scratch_write(path, tokenizer, sizeof tokenizer - 1);
-    assert_int_equal(gguf_tokenizer(&g, path, 6, &e), 0);
+    assert_int_equal(gguf_tokenizer(&g, path, 6, &note, &e), 0);
     HOLDS(&g, "tokenizer.ggml.pre\10\0\0\0\5\0\0\0\0\0\0\0gpt-2");
     HOLDS(&g, "\2\0\0\0\0\0\0\0ab\2\0\0\0\0\0\0\0ba\15\0\0\0\0\0\0\0<|endoftext|>");
     HOLDS(&g, "\6\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\3\0\0\0\5\0\0\0"); /* types */
@@ -173,7 +174,7 @@ static void tokenizers_are_metadata(void **state) {
     text_free(&g.pairs);
     g = (Gguf){ 0 };
     scratch_write(path, begins, sizeof begins - 1);
-    assert_int_equal(gguf_tokenizer(&g, path, 6, &e), 0);
+    assert_int_equal(gguf_tokenizer(&g, path, 6, &note, &e), 0);
     HOLDS(&g, "tokenizer.ggml.add_bos_token\7\0\0\0\1");
     HOLDS(&g, "tokenizer.ggml.add_eos_token\7\0\0\0\0");
     HOLDS(&g, "tokenizer.ggml.bos_token_id\4\0\0\0\4\0\0\0");
@@ -183,7 +184,7 @@ static void tokenizers_are_metadata(void **state) {
     HOLDS(&g, "tokenizer.chat_template\10\0\0\0\5\0\0\0\0\0\0\0{{ }}");
     text_free(&g.pairs);
     g = (Gguf){ 0 };
-    assert_int_equal(gguf_tokenizer(&g, path, 4, &e), STATUS_USER); /* an id beyond them */
+    assert_int_equal(gguf_tokenizer(&g, path, 4, &note, &e), STATUS_USER); /* an id beyond them */
     assert_non_null(strstr(e.text, "expected ids from 0 to 3, found '4'"));
     text_free(&g.pairs);
     g = (Gguf){ 0 };
@@ -193,9 +194,67 @@ static void tokenizers_are_metadata(void **state) {
     text_free(&g.pairs);
 }
 
+/* A fixture's SentencePiece model with more bytes behind it, which are fields too. */
+static int pieces_to(Gguf *g, void **state, const char *name, const char *more, size_t n,
+                     Error *e) {
+    char from[1024], path[SCRATCH_PATH];
+    const char *note;
+    size_t have;
+    Text file = { 0 };
+    print_text(from, sizeof from, SOURCE_DIR "/tests/runtime/tokenizers/%s", name);
+    char *bytes = scratch_read(from, &have);
+    text_bytes(&file, bytes, have);
+    text_bytes(&file, more, n);
+    scratch_path(state, "tokenizer.model", path);
+    scratch_write(path, file.at, file.length);
+    text_free(&g->pairs);
+    *g = (Gguf){ 0 };
+    *e = (Error){ 0 };
+    int status = gguf_tokenizer(g, path, 482, &note, e);
+    assert_null(note); /* it says so of LlamaTokenizer's folders only */
+    free(bytes);
+    text_free(&file);
+    return status;
+}
+
+/* Of a list of 482 floats or integers, which is behind its key. */
+static const char *list_at(const Gguf *g, const char *key) {
+    const char *at = memmem(g->pairs.at, g->pairs.length, key, strlen(key));
+    assert_non_null(at);
+    return at + strlen(key) + 4 + 4 + 8;
+}
+
+static void pieces_are_metadata(void **state) {
+    Gguf g = { 0 };
+    Error e;
+    float score[482];
+    int32_t type[482], count[7] = { 0 };
+    assert_int_equal(pieces_to(&g, state, "unigram.model", "", 0, &e), STATUS_USER);
+    assert_non_null(strstr(e.text, "found one of type unigram; --to hf takes any"));
+    assert_int_equal(pieces_to(&g, state, "bpe.model", "", 0, &e), STATUS_USER);
+    assert_non_null(strstr(e.text, "found one that removes spaces"));
+    assert_int_equal(pieces_to(&g, state, "bpe.model", "\x1a\x02\x20\x00", 4, &e), 0);
+    HOLDS(&g, "tokenizer.ggml.model\10\0\0\0\5\0\0\0\0\0\0\0llama");
+    HOLDS(&g, "tokenizer.ggml.add_space_prefix\7\0\0\0\1");
+    HOLDS(&g, "tokenizer.ggml.unknown_token_id\4\0\0\0\0\0\0\0");
+    HOLDS(&g, "\6\0\0\0\0\0\0\0<0x0A>");
+    HOLDS(&g, "[PAD481]");
+    memcpy(score, list_at(&g, "tokenizer.ggml.scores"), sizeof score);
+    memcpy(type, list_at(&g, "tokenizer.ggml.token_type"), sizeof type);
+    for (int i = 0; i < 482; i++) {
+        assert_true(type[i] >= 1 && type[i] <= 6);
+        count[type[i]]++;
+        if (i && type[i] == 1 && type[i - 1] == 1) assert_true(score[i] < score[i - 1]);
+    }
+    assert_true(count[2] == 1 && count[3] == 2 && count[4] == 2 && count[5] == 2);
+    assert_int_equal(count[6], 256);
+    text_free(&g.pairs);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halves_are_rounded),
+        cmocka_unit_test(pieces_are_metadata),
         cmocka_unit_test(blocks_share_a_factor),
         cmocka_unit_test(what_does_not_fit_is_found),
         cmocka_unit_test(a_file_is_as_the_format_says),

@@ -34,6 +34,8 @@ static const Scanner known[] = {
       3, true, true },
 };
 
+const char *scanner_pattern(int scanner) { return known[scanner].pattern; }
+
 int scanner_find(const char *pattern) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].pattern, pattern)) return (int)i;
