@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
 ** Tokenizers in files of other programs.  Which of them a file is, its content says:
 **   tokenizer.json   byte-level BPE (GPT-2, Llama 3, Qwen) and BPE of characters with byte
-**                    fallback (Llama 2), as the package 'tokenizers' writes them
+**                    fallback (Llama 2), unigram, as the package 'tokenizers' writes them
 **   *.model          SentencePiece: BPE and unigram
 **   *.tiktoken       lines of base64, a space and a rank; what is not in such a file, the pattern
 **                    and the special tokens, follows from the number of its ranks (see
 **                    tiktoken_known) or is told
 ** What a file asks for and this version does not do is refused by name.  What is not
 ** UTF-8 is kept where there are ids of all bytes; else it is read with U+FFFD for each part that
-** makes no character, SentencePiece's with one for each byte, as those libraries do.  Text has no limit; encoding takes O(n log n).
+** makes no character, SentencePiece's with one for each byte, as those libraries do.  Text has no
+** limit; encoding takes O(n log n).
 ** A Tokenizer that was read does not change any more: any number of threads may use it.
 */
 #ifndef STRATA_TOKENIZER_FILE_H

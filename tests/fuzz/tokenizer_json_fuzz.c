@@ -34,6 +34,9 @@ const char *const fuzz_words[] = { "\"type\":\"",
                                    "\xe2\x96\x81",
                                    "\xc4\xa0",
                                    "4194303",
+                                   "\"unk_id\":0,",
+                                   "\"Precompiled\"",
+                                   "-1e308",
                                    "null",
                                    NULL };
 
@@ -50,6 +53,12 @@ void fuzz_repair(FuzzInput *f) { (void)f; }
     "\"<n>\",\"lstrip\":true,\"rstrip\":true,\"normalized\":true,\"single_word\":true}],"        \
     "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"\xc4\xa0\":3,\"\xc4\xa0"  \
     "a\":4,\"1\":5,\"\xc3\x83\":6},\"merges\":[\"a b\",[\"\xc4\xa0\",\"a\"]]}}"
+#define UNIGRAM                                                                                   \
+    "{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"\"},\"pre_tokenizer\":" \
+    "{\"type\":\"Metaspace\"},\"decoder\":{\"type\":\"Metaspace\"},\"model\":{\"type\":"          \
+    "\"Unigram\",\"unk_id\":0,\"byte_fallback\":false,\"vocab\":[[\"<unk>\",0],[\"a\",-1],"       \
+    "[\"ab\",-2.5],[\"\xe2\x96\x81\",-3],[\"\xe2\x96\x81"                                         \
+    "a\",-2]]}}"
 #define METASPACE                                                                                \
     "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":" \
     "\"\xe2\x96\x81\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\xe2"  \
@@ -63,7 +72,7 @@ void fuzz_repair(FuzzInput *f) { (void)f; }
     "a\":3,\"<0xC3>\":4,\"<0xA9>\":5},\"merges\":[\"\xe2\x96\x81 a\"]}}"
 
 size_t fuzz_seed(size_t k, unsigned char *to) {
-    static const char *const valid[] = { BYTE_LEVEL, METASPACE };
+    static const char *const valid[] = { BYTE_LEVEL, METASPACE, UNIGRAM };
     if (k >= sizeof valid / sizeof *valid) return 0;
     memcpy(to, valid[k], strlen(valid[k]));
     return strlen(valid[k]);

@@ -413,6 +413,51 @@ def make_unigram_bytes(folder):
                    normalization_rule_name="nfkc_cf", user_defined_symbols=["<x>", "th", "\u2581the"])
 
 
+def unigram_of(path, pre, more=(), byte_fallback=False):
+    """The form of T5, XLM-R and ALBERT, with the pieces and the map of a SentencePiece model."""
+    from sentencepiece import sentencepiece_model_pb2
+    with open(path, "rb") as f:
+        proto = sentencepiece_model_pb2.ModelProto.FromString(f.read())
+    t = Tokenizer(models.Unigram([(p.piece, p.score) for p in proto.pieces], unk_id=0,
+                                 byte_fallback=byte_fallback))
+    charsmap = proto.normalizer_spec.precompiled_charsmap
+    t.normalizer = normalizers.Sequence(
+        list(more) + ([normalizers.Precompiled(charsmap)] if charsmap else []) +
+        [normalizers.Replace(Regex(" {2,}"), " ")])
+    t.pre_tokenizer, t.decoder = pre, decoders.Metaspace()
+    t.add_special_tokens([AddedToken(s, normalized=False) for s in ("<s>", "</s>")])
+    return t
+
+
+def json_unigram(folder, name, pre, more=(), added=(), **options):
+    made = trained(folder, name + "_source", character_coverage=0.98, **options)
+    t = unigram_of(made.path, pre, more, options.get("byte_fallback", False))
+    t.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=False)])
+    t.add_tokens(list(added))
+    return HuggingFace(t, folder + "/" + name + ".json", ["<s>", "<mask>"] + list(added))
+
+
+def make_json_unigram_t5(folder):
+    return json_unigram(folder, "unigram_t5", pre_tokenizers.Sequence([
+        pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]), vocab_size=3000)
+
+
+def make_json_unigram_xlmr(folder):
+    return json_unigram(folder, "unigram_xlmr", pre_tokenizers.Metaspace(), vocab_size=6000,
+                        added=["<x>", "ing"], normalization_rule_name="nmt_nfkc_cf")
+
+
+def make_json_unigram_albert(folder):
+    return json_unigram(folder, "unigram_albert", pre_tokenizers.Metaspace(prepend_scheme="first"),
+                        [normalizers.Replace("``", '"'), normalizers.NFKD(), normalizers.Lowercase()],
+                        vocab_size=3000, normalization_rule_name="nfkc")
+
+
+def make_json_unigram_bytes(folder):
+    return json_unigram(folder, "unigram_fallback", pre_tokenizers.Metaspace(split=False),
+                        vocab_size=5000, byte_fallback=True, normalization_rule_name="identity")
+
+
 def field(number, data):
     return bytes([number << 3 | 2, len(data)]) + data
 

@@ -24,7 +24,7 @@ WORDS = ["The answer is a boat on the lake.", "A lamp and a ladder stand in the 
 CONTEXT = 40
 
 
-MODELS = {}     # of a name whose tokenizer.json is not read here: its SentencePiece model
+MODELS = {}     # by name: a SentencePiece model that is read here in the place of tokenizer.json
 
 
 def byte_level(pattern, specials, bos, eos, normalizer=None, front=False):
@@ -67,9 +67,10 @@ def sentencepiece_model(kind):
     return sentencepiece.SentencePieceProcessor(model_proto=made.getvalue())
 
 
-def unigram():
+def unigram(name=None):
     s = sentencepiece_model("unigram")
-    MODELS["unigram"] = s.serialized_model_proto()
+    if name:
+        MODELS[name] = s.serialized_model_proto()
     return pieces(models.Unigram([(s.id_to_piece(i), s.get_score(i)) for i in range(len(s))],
                                  unk_id=0, byte_fallback=True), "<s>")
 
@@ -109,7 +110,8 @@ TOKENIZERS = {
                                  "<|begin_of_text|>", "<|end_of_text|>", front=True),
     "made-qwen2": lambda: byte_level(QWEN, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], None,
                                 "<|endoftext|>", normalizers.NFC()),
-    "unigram": unigram,
+    "unigram": lambda: unigram("unigram"),
+    "unigram-json": unigram,
     "sentence-bpe": sentence_bpe,
 }
 

@@ -159,6 +159,10 @@ def main():
         all_rows[name + ".model"] = rows(t.encode, t.decode, ["<x>", "fi", "A", "\u3000"],
                                         name == "bpe")
     os.remove(folder + "/rules.tsv")
+    t = compare.unigram_of(folder + "/unigram.model", pre_tokenizers.Metaspace())
+    t.save(folder + "/unigram.json", pretty=False)
+    all_rows["unigram.json"] = rows(lambda s: t.encode(utf8(s)).ids, t.decode, ["<s>", "fi", "A"],
+                                    False)
     with open(folder + "/vectors.json", "w") as f:
         f.write("{\n" + ",\n".join("\"%s\": [\n%s\n]" % (n, ",\n".join(json.dumps(r) for r in rs))
                                    for n, rs in all_rows.items()) + "\n}\n")

@@ -20,6 +20,7 @@ static const struct {
     { "digits.json", true, false },     { "llama2.json", true, false },
     { "metaspace.json", false, false }, { "small.tiktoken", true, false },
     { "bpe.model", true, true },        { "unigram.model", false, true },
+    { "unigram.json", false, true },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

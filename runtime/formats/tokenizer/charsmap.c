@@ -45,10 +45,12 @@ void charsmap_free(Charsmap *x) {
 
 static size_t offset(uint32_t unit) { return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6); }
 
-size_t charsmap_find(const Charsmap *x, const char *text, size_t length, const char **with) {
+/* The longest of the first 'most' that begin each other. */
+static size_t find(const Charsmap *x, const char *text, size_t length, int most,
+                   const char **with) {
     size_t found = 0, node = x->unit ? offset(x->unit[0]) : 0;
     int count = 0;
-    for (size_t i = 0; x->unit && i < length && count < FOUND; i++) {
+    for (size_t i = 0; x->unit && i < length && count < most; i++) {
         unsigned char c = (unsigned char)text[i];
         node ^= c;
         if (node >= x->units || (x->unit[node] & 0x800000ffu) != c) break;
@@ -63,4 +65,12 @@ size_t charsmap_find(const Charsmap *x, const char *text, size_t length, const c
         *with = x->text + value;
     }
     return found;
+}
+
+size_t charsmap_find(const Charsmap *x, const char *text, size_t length, const char **with) {
+    return find(x, text, length, FOUND, with);
+}
+
+size_t charsmap_first(const Charsmap *x, const char *text, size_t length, const char **with) {
+    return find(x, text, length, 1, with);
 }

@@ -25,5 +25,7 @@ int charsmap_read(Charsmap *x, const char *bytes, size_t length, const char *wha
 void charsmap_free(Charsmap *x);
 /* The longest text at the beginning of this one that is replaced: its bytes, and *with; 0: none. */
 size_t charsmap_find(const Charsmap *x, const char *text, size_t length, const char **with);
+/* The same of the shortest. */
+size_t charsmap_first(const Charsmap *x, const char *text, size_t length, const char **with);
 
 #endif

@@ -57,8 +57,8 @@ typedef struct TokenFile {
     uint8_t *flags;           /* by id */
     PairTable pairs;
     uint32_t *rank;       /* by id: words are merged by text; NULL: by pairs */
-    float *score;         /* by id: words are segmented by scores; NULL: merged */
-    float low;            /* of normal pieces, the least */
+    double *score;        /* by id: words are segmented by scores; NULL: merged */
+    double low;           /* of normal pieces, the least */
     PrefixTree tree;      /* of pieces, for scores */
     PrefixTree user;      /* user-defined pieces, to ids */
     int32_t byte_id[256]; /* -1: none */

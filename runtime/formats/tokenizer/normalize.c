@@ -8,6 +8,7 @@
 #include <utf8proc.h>
 
 #include "characters.h"
+#include "precompiled.h"
 #include "unicode_form.h"
 
 static void lower(Text *out, const char *text, size_t length) {
@@ -77,6 +78,7 @@ static int take_step(const NormalizeStep *s, NormalizeWork *w, size_t most, Text
         replace(s, most, out, text, length);
         return 0;
     case NORMALIZE_STRIP: strip(s, out, text, length); return 0;
+    case NORMALIZE_PRECOMPILED: precompiled(&s->map, out, text, length); return 0;
     default: return unicode_form(s->kind, w, out, text, length) ? PATTERN_MEMORY : 0;
     }
 }
@@ -115,5 +117,6 @@ void normalizer_free(Normalizer *x) {
         free(x->step[i].from);
         free(x->step[i].with);
         pattern_free(&x->step[i].pattern);
+        charsmap_free(&x->step[i].map);
     }
 }

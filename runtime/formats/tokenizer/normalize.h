@@ -3,6 +3,7 @@
 #ifndef STRATA_NORMALIZE_H
 #define STRATA_NORMALIZE_H
 
+#include "charsmap.h"
 #include "pattern.h"
 
 typedef enum NormalizeKind {
@@ -13,7 +14,8 @@ typedef enum NormalizeKind {
     NORMALIZE_LOWERCASE,
     NORMALIZE_PREPEND, /* 'with' before a text that is not empty */
     NORMALIZE_REPLACE, /* each 'from', or match of the pattern, by 'with' */
-    NORMALIZE_STRIP
+    NORMALIZE_STRIP,
+    NORMALIZE_PRECOMPILED /* by 'map' */
 } NormalizeKind;
 
 typedef struct NormalizeStep {
@@ -21,6 +23,7 @@ typedef struct NormalizeStep {
     char *from, *with; /* owned */
     Pattern pattern;   /* instead of 'from' */
     bool left, right;  /* STRIP */
+    Charsmap map;
 } NormalizeStep;
 
 enum { NORMALIZE_STEPS = 32 };

@@ -38,6 +38,17 @@ static int id_of_added(const TokenJson *r, const JsonNode *token, int32_t *out) 
     return n ? id_of(r, n, out) : token_json_lacks(r, token, "id", "an id");
 }
 
+int token_json_added_ids(const TokenJson *r, const JsonNode *added, int32_t *count) {
+    int32_t id;
+    int status = STATUS_OK;
+    const JsonNode *c = added ? json_first(r->j, added) : NULL;
+    for (; c && !status; c = json_next(r->j, c)) {
+        status = id_of_added(r, c, &id);
+        if (!status && id >= *count) *count = id + 1;
+    }
+    return status;
+}
+
 /* One more than the largest id of the vocabulary and of the added tokens. */
 static int count_ids(const TokenJson *r, const JsonNode *vocab, const JsonNode *added,
                      int32_t *count) {
@@ -48,11 +59,7 @@ static int count_ids(const TokenJson *r, const JsonNode *vocab, const JsonNode *
         status = id_of(r, c, &id);
         if (!status && id >= *count) *count = id + 1;
     }
-    const JsonNode *c = added ? json_first(r->j, added) : NULL;
-    for (; c && !status; c = json_next(r->j, c)) {
-        status = id_of_added(r, c, &id);
-        if (!status && id >= *count) *count = id + 1;
-    }
+    if (!status) status = token_json_added_ids(r, added, count);
     if (!status && !*count) status = token_json_wrong(r, vocab, "pieces");
     return status;
 }
@@ -207,6 +214,7 @@ static int read_model(TokenJson *r, const JsonNode *model, const JsonNode *added
     int32_t ids = 0;
     if (!model || model->type != JSON_OBJECT)
         return token_json_lacks(r, r->j->node, "model", "an object");
+    if (type && token_json_is(r, model, "Unigram")) return token_json_unigram(r, model, added);
     if (type && !token_json_is(r, model, "BPE")) return token_json_unknown(r, model);
     if (!vocab || vocab->type != JSON_OBJECT) return token_json_lacks(r, model, "vocab", "pieces");
     int status = read_flags(r, model);
@@ -329,7 +337,8 @@ int token_json_read(Tokenizer *t, const char *what, const char *bytes, size_t le
     json_free(&j);
     vocabulary_free(&r.renamed);
     if (status) return status;
-    r.f->described = r.f->bytes ? "tokenizer.json, byte-level BPE"
+    r.f->described = r.f->score ? "tokenizer.json, unigram"
+        : r.f->bytes            ? "tokenizer.json, byte-level BPE"
                                 : "tokenizer.json, BPE of characters";
     return STATUS_OK;
 }

@@ -58,6 +58,11 @@ int token_json_prepend(const TokenJson *r, const JsonNode *part, SplitPrepend *o
 int token_json_normalizer(TokenJson *r, const JsonNode *part);
 int token_json_splitter(TokenJson *r, const JsonNode *part);
 int token_json_template(TokenJson *r, const JsonNode *part);
+/* token_json_unigram.c */
+int token_json_unigram(TokenJson *r, const JsonNode *model, const JsonNode *added);
+int token_json_precompiled(const TokenJson *r, const JsonNode *part, Charsmap *map);
+/* *count becomes one more than the largest id of the added tokens, if that is more. */
+int token_json_added_ids(const TokenJson *r, const JsonNode *added, int32_t *count);
 /* Once all pieces are there: what they are in decoded text. */
 int token_json_decoder(TokenJson *r, const JsonNode *part);
 /* The bytes that a byte-level file spells; false: some characters stand for none. */

@@ -79,6 +79,8 @@ int token_json_normalizer(TokenJson *r, const JsonNode *part) {
     if (token_json_is(r, part, "Prepend")) return read_prepend(r, part, s);
     if (token_json_is(r, part, "Replace")) return read_replace(r, part, s);
     if (token_json_is(r, part, "Strip")) return read_strip(r, part, s);
+    s->kind = NORMALIZE_PRECOMPILED;
+    if (token_json_is(r, part, "Precompiled")) return token_json_precompiled(r, part, &s->map);
     x->count--;
     return token_json_unknown(r, part);
 }

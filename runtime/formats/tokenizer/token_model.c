@@ -256,7 +256,7 @@ static int rank_pieces(ModelReader *r) {
         return error_memory(r->e, r->what, n * sizeof *all);
     }
     for (size_t i = 0; i < n; i++)
-        all[i] = (Scored){ f->score[i], (int32_t)i };
+        all[i] = (Scored){ (float)f->score[i], (int32_t)i };
     qsort(all, n, sizeof *all, by_score);
     uint32_t rank = 0;
     for (size_t i = 0; i < n; i++) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base64.h"
 #include "scanner.h"
 #include "text_reader.h"
 #include "tokenizer_file.h"
@@ -46,29 +47,10 @@ typedef struct RankLine {
     int64_t rank;
 } RankLine;
 
-static int digit_of(char c) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-/* Base64 with its padding. */
 static bool decode_piece(RankLine *l, const char *text, size_t length) {
     l->length = 0;
-    if (!length || length % 4 || length / 4 * 3 > LINE_PIECE) return false;
-    for (size_t i = 0; i < length; i += 4) {
-        int last = i + 4 == length, pad = last && text[i + 3] == '=' ? 1 + (text[i + 2] == '=') : 0;
-        uint32_t bits = 0;
-        for (int k = 0; k < 4; k++) {
-            int digit = k >= 4 - pad ? 0 : digit_of(text[i + (size_t)k]);
-            if (digit < 0) return false;
-            bits = bits << 6 | (uint32_t)digit;
-        }
-        if (pad && bits & ((1u << 8 * pad) - 1)) return false;
-        for (int k = 0; k < 3 - pad; k++)
-            l->piece[l->length++] = (char)(bits >> (16 - 8 * k));
-    }
-    return true;
+    if (!length || length / 4 * 3 > LINE_PIECE) return false;
+    return base64_decode(text, length, l->piece, &l->length);
 }
 
 static bool read_line(RankLine *l, const char *text, size_t length) {

@@ -8,14 +8,19 @@
 
 /* The best division of what is before a place. */
 typedef struct UnigramNode {
-    float score;
+    double score;
     int32_t id;    /* of its last piece; -1: unknown */
     int64_t begin; /* of that; -1: there is none yet */
 } UnigramNode;
 
 enum { UNKNOWN_LESS = 10 }; /* than the least likely piece, in logarithms */
 
-static void offer(UnigramNode *to, float score, int32_t id, size_t begin) {
+/* SentencePiece's library adds floats, 'tokenizers' doubles; both to the last bit. */
+static double sum(const TokenFile *f, double a, double b) {
+    return f->format == FORMAT_PIECES ? (double)(float)(a + b) : a + b;
+}
+
+static void offer(UnigramNode *to, double score, int32_t id, size_t begin) {
     if (to->begin >= 0 && !(score > to->score)) return;
     *to = (UnigramNode){ score, id, (int64_t)begin };
 }
@@ -23,7 +28,7 @@ static void offer(UnigramNode *to, float score, int32_t id, size_t begin) {
 /* Pieces that begin at 'at', where a character of n bytes does. */
 static void extend(const TokenFile *f, UnigramNode *node, const char *text, size_t length,
                    size_t at, size_t n) {
-    const float till = node[at].score;
+    const double till = node[at].score;
     bool single = false;
     int32_t place = 0;
     for (size_t i = at; i < length; i++) {
@@ -35,21 +40,22 @@ static void extend(const TokenFile *f, UnigramNode *node, const char *text, size
         if (id < 0) continue;
         size_t bytes = i + 1 - at;
         /* the former win by their length, as the library has it to the last bit */
-        float score = f->flags[id] & TOKEN_USER ? (float)(0.1 * (double)(bytes - 1)) : f->score[id];
-        offer(&node[i + 1], score + till, id, at);
+        double score = f->flags[id] & TOKEN_USER ? (double)(float)(0.1 * (double)(bytes - 1))
+                                                 : f->score[id];
+        offer(&node[i + 1], sum(f, score, till), id, at);
         single |= bytes == n;
     }
-    if (!single) offer(&node[at + n], f->low - UNKNOWN_LESS + till, -1, at);
+    if (!single) offer(&node[at + n], sum(f, sum(f, f->low, -UNKNOWN_LESS), till), -1, at);
 }
 
 /* Long texts have scores that floats tell apart badly: as the library does, those in reach count
 ** from here on once they are that low. */
 static void rebase(const TokenFile *f, UnigramNode *node, size_t length, size_t at) {
-    static const float low = -100000;
-    float till = node[at].score;
-    if (!(till < low)) return;
+    static const double low = -100000;
+    double till = node[at].score;
+    if (!(till < low) || f->format != FORMAT_PIECES) return;
     for (size_t i = at; i <= length && i <= at + f->pieces.longest; i++)
-        if (node[i].begin >= 0) node[i].score -= till;
+        if (node[i].begin >= 0) node[i].score = sum(f, node[i].score, -till);
 }
 
 int token_unigram(TokenCall *c, const char *text, size_t length, Error *e) {
