@@ -177,12 +177,13 @@ static int add_bpe(Gguf *g, const Json *j, const Tokenizer *own, const char *fil
     const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
     const char *split = split_name(j);
     if (strcmp(string(j, model, "type"), "BPE") != 0)
-        return error_set(e, STATUS_USER, "%s: expected a model of type BPE, found '%s'", file,
+        return error_set(e, STATUS_USER,
+                         "%s: expected a model of type BPE, found '%s'; --to hf takes any", file,
                          string(j, model, "type"));
     if (!split)
         return error_set(e, STATUS_USER,
                          "%s: expected a pre_tokenizer as of GPT-2, Llama 3, Qwen2 or SmolLM, "
-                         "which llama.cpp knows, found another",
+                         "which llama.cpp knows, found another; --to hf takes any",
                          file);
     int status = read_tokens(j, file, t, e);
     if (status) return status;
