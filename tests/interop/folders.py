@@ -304,7 +304,9 @@ def compare_gguf(folder, t, info):
     def value(key):
         return field[key].contents() if key in field else None
     same("add_bos_token", value("tokenizer.ggml.add_bos_token"), info["begins_texts"])
-    same("chat_template", value("tokenizer.chat_template"), t.chat_template)
+    jinja = os.path.join(folder, "chat_template.jinja") # of which transformers changes line ends
+    template = read_bytes(jinja).decode() if os.path.exists(jinja) else t.chat_template
+    same("chat_template", value("tokenizer.chat_template"), template)
     same("bos", value("tokenizer.ggml.bos_token_id"), info["begin"]["id"] if info["begin"] else None)
     if t.eos_token_id is not None:
         same("eos", value("tokenizer.ggml.eos_token_id"), t.eos_token_id)
