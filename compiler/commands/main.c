@@ -139,12 +139,12 @@ static int run_allowed(const Options *o, Error *e) {
     return status;
 }
 
-/* What would be ignored. */
-static const OptionNeed needs[] = {
-    { STRATA_OPTION_OVERWRITE, STRATA_OPTION_VIEW_FILE },
-    { STRATA_OPTION_OVERWRITE, STRATA_OPTION_PAGE },
-    { STRATA_OPTION_FIELD, STRATA_OPTION_TRAIN },
-};
+static void note_idle(const Options *o) {
+    Text t = { 0 };
+    options_idle(o, &t);
+    if (t.at) fputs(t.at, stderr);
+    text_free(&t);
+}
 
 static int run_parsed(const Options *o, Error *e) {
     if (o->help) {
@@ -152,8 +152,9 @@ static int run_parsed(const Options *o, Error *e) {
         return !status && names_specs(o) ? run_allowed(o, e) : status;
     }
     if (o->version) return printf("strata %s\n", STRATA_VERSION), STATUS_OK;
-    int status = options_need(o, needs, sizeof needs / sizeof *needs, e);
+    int status = options_need(o, e);
     if (status) return status;
+    note_idle(o);
     return command[o->command].plain ? command[o->command].plain(o, e) : run_allowed(o, e);
 }
 

@@ -46,6 +46,22 @@ static const OptionRow option[STRATA_OPTIONS] = {
 #include "strata_options.def"
 };
 
+enum { STRATA_OPTION_NONE = -1 };
+
+static const OptionNeed need[] = {
+#define NEED(option, commands, one, two, three)                            \
+    { STRATA_OPTION_##option,                                              \
+      commands,                                                            \
+      { STRATA_OPTION_##one, STRATA_OPTION_##two, STRATA_OPTION_##three }, \
+      NULL },
+#define IDLE(option, commands, other, value)                             \
+    { STRATA_OPTION_##option,                                            \
+      commands,                                                          \
+      { STRATA_OPTION_##other, STRATA_OPTION_NONE, STRATA_OPTION_NONE }, \
+      value },
+#include "strata_options.def"
+};
+
 /* What a command may use, and how it ends: told once, in the program's --help; its commands, but
 ** those that are done at once, point to it. */
 static void limits(Text *t, int command) {
@@ -76,6 +92,8 @@ const OptionTable strata_options = {
     .option = option,
     .commands = STRATA_COMMANDS,
     .options = STRATA_OPTIONS,
+    .need = need,
+    .needs = sizeof need / sizeof *need,
     .closing = "To begin: strata build specs/demo.lua && ./demo --help\n",
     .limits = limits,
 };

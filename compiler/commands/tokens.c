@@ -171,6 +171,8 @@ static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE 
     int status = data_files_open(&f, &o->words, e);
     if (status) return status;
     status = data_files_unweighted(&f, e);
+    if (!status)
+        status = data_field_used(f.field, "strata tokens: --field", data_files_fields(&f), e);
     if (!status) status = check_output(o, &f, e);
     if (!status)
         status = tokenizer_begin_used(o->bos, "strata tokens: --bos", data_files_text(&f), e);

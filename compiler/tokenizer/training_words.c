@@ -152,6 +152,9 @@ int training_words(TrainingText *x, WordCounts *words, Error *e) {
     int status = data_files_open(&files, &names, e);
     if (status) return status;
     status = data_files_unweighted(&files, e);
+    if (!status)
+        status = data_field_used(names.field, "strata tokenizer train: --field",
+                                 data_files_fields(&files), e);
     for (int i = 0; i < x->specials && !status; i++)
         status = prefix_add(&r.special, x->special[i], strlen(x->special[i]), i, "--special", e);
     for (int i = 0; i < files.files && !status; i++)

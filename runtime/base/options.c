@@ -30,7 +30,7 @@ char option_letter(const OptionTable *table, int option) {
 /* == Messages ============================================================= */
 
 /* "TITLE COMMAND": where a mistake is. */
-static const char *place(char to[64], const OptionTable *t, int command) {
+const char *option_place(char to[64], const OptionTable *t, int command) {
     print_text(to, 64, "%s%s%s", t->title, *t->title ? " " : "", t->command[command].name);
     return to;
 }
@@ -89,7 +89,7 @@ static int bad_value(const Options *o, const OptionRow *r, const char *text, Err
     char in[64], name[32], what[192];
     wanted(what, r, text);
     bool file = r->kind == OPTION_IS_FILE || r->kind == OPTION_IS_FILES;
-    place(in, o->table, o->command);
+    option_place(in, o->table, o->command);
     option_name(name, r);
     if (file || r->kind == OPTION_IS_WORD)
         return error_set(e, STATUS_USAGE, "%s: %s: expected %s, found %s", in, name, what,
@@ -103,7 +103,7 @@ static int no_value(const Options *o, const OptionRow *r, const char *next, Erro
     if (next && r->kind == OPTION_IS_TEXT)
         print_text(write, sizeof write, "; write %s=%s", name, r->argument);
     return error_set(e, STATUS_USAGE, "%s: %s: expected %s, found %s%s",
-                     place(in, o->table, o->command), name, option_argument(r),
+                     option_place(in, o->table, o->command), name, option_argument(r),
                      next ? next : "nothing", write);
 }
 
@@ -181,13 +181,14 @@ static int parse_option(Options *o, int i, int *used, Error *e) {
     int id = find_option(o, o->argv[i], &value);
     char in[64], name[32];
     if (id == o->table->options)
-        return option_unknown(o, o->argv[i], place(in, o->table, o->command), e);
+        return option_unknown(o, o->argv[i], option_place(in, o->table, o->command), e);
     const OptionRow *r = &o->table->option[id];
     o->value[id].given = i + 1;
     if (r->kind == OPTION_IS_FLAG)
-        return value ? error_set(e, STATUS_USAGE, "%s: %s: expected no value, found '%s'",
-                                 place(in, o->table, o->command), option_name(name, r), value)
-                     : STATUS_OK;
+        return value
+            ? error_set(e, STATUS_USAGE, "%s: %s: expected no value, found '%s'",
+                        option_place(in, o->table, o->command), option_name(name, r), value)
+            : STATUS_OK;
     if (value) return take(o, id, value, e);
     if (option_is_optional(r)) return STATUS_OK;
     const char *next = i + 1 < o->argc && !option_is_joined(r) ? o->argv[i + 1] : NULL;
@@ -220,7 +221,7 @@ static int add_word(Options *o, char *word, Error *e) {
     CommandWords takes = o->table->command[o->command].words;
     char in[64];
     if (takes == NO_WORDS || (takes == ONE_WORD && o->words))
-        return word_unexpected(o, word, place(in, o->table, o->command), e);
+        return word_unexpected(o, word, option_place(in, o->table, o->command), e);
     o->word[o->words++] = word;
     return STATUS_OK;
 }
@@ -228,7 +229,7 @@ static int add_word(Options *o, char *word, Error *e) {
 static int parse_words(Options *o, Error *e) {
     const CommandRow *c = &o->table->command[o->command];
     char in[64];
-    place(in, o->table, o->command);
+    option_place(in, o->table, o->command);
     if (c->words == NOT_YET) return error_set(e, STATUS_USER, "%s: not in this version", in);
     size_t bytes = (size_t)(o->argc + 1) * sizeof *o->word;
     o->word = calloc(1, bytes);
@@ -301,25 +302,10 @@ void options_free(Options *o) {
     o->word = NULL;
 }
 
-int options_need(const Options *o, const OptionNeed *need, int n, Error *e) {
-    char in[64], one[32], two[32];
-    for (int i = 0; i < n; i++) {
-        const OptionRow *r = &o->table->option[need[i].option],
-                        *other = &o->table->option[need[i].other];
-        if (!o->value[need[i].option].given || o->value[need[i].other].given
-            || !option_is_in(other, o->command))
-            continue;
-        return error_set(e, STATUS_USAGE, "%s: %s: expected %s with it, found none",
-                         place(in, o->table, o->command), option_name(one, r),
-                         option_name(two, other));
-    }
-    return STATUS_OK;
-}
-
 int options_require(const Options *o, int option, Error *e) {
     const OptionRow *r = &o->table->option[option];
     char in[64], name[32];
     if (o->value[option].given) return STATUS_OK;
     return error_set(e, STATUS_USAGE, "%s: expected %s %s, found nothing",
-                     place(in, o->table, o->command), option_name(name, r), r->argument);
+                     option_place(in, o->table, o->command), option_name(name, r), r->argument);
 }

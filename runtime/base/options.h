@@ -56,6 +56,16 @@ enum {
     OPTION_PAIRS = 256
 };
 
+enum { OPTION_OTHERS = 3 };
+
+/* An option that says nothing where others are not, or where another has a value. */
+typedef struct OptionNeed {
+    int option;
+    uint32_t commands;        /* bit n: it is so in command n */
+    int other[OPTION_OTHERS]; /* one of these is given; -1: no more */
+    const char *idle;         /* instead: the value of the one other with which it says nothing */
+} OptionNeed;
+
 /* -w stands for --weights. */
 typedef struct OptionLetter {
     char letter;
@@ -67,6 +77,8 @@ typedef struct OptionTable {
     const CommandRow *command;
     const OptionRow *option;
     int commands, options;
+    const OptionNeed *need;
+    int needs;
     const OptionLetter *letter; /* short names of some options */
     int letters;
     const char *closing; /* of the program's --help */
@@ -104,18 +116,18 @@ void options_free(Options *o);
 /* STATUS_USAGE unless the option was given. */
 int options_require(const Options *o, int option, Error *e);
 
-/* An option that says nothing without another one. */
-typedef struct OptionNeed {
-    int option, other;
-} OptionNeed;
-/* STATUS_USAGE where one of the first was given without its other, which the command has. */
-int options_need(const Options *o, const OptionNeed *need, int n, Error *e);
+/* STATUS_USAGE where an option was given without one of the others that it needs. */
+int options_need(const Options *o, Error *e);
+/* Adds a line for each option that was given and says nothing beside the value of another. */
+void options_idle(const Options *o, Text *t);
 
 /* An option's value, one that is no list of words; false where 'text' is none of the row's. */
 bool option_read(OptionValue *v, const OptionRow *r, const char *text);
 
 /* "--steps" or "-o". */
 const char *option_name(char to[32], const OptionRow *r);
+/* "strata build": where a mistake is. */
+const char *option_place(char to[64], const OptionTable *t, int command);
 /* The list of a choice or the name of a value, without the mark that it may be left out. */
 const char *option_argument(const OptionRow *r);
 bool option_is_optional(const OptionRow *r);

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "own_stack.h"
 #include "ranks.h"
+#include "ranks.h"
 
 static int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
@@ -32,12 +33,14 @@ static int print_help(const Program *p, Error *e) {
     return console_lines(&t, e);
 }
 
-/* What would be ignored. */
-static const OptionNeed needs[] = {
-    { OPTION_DRAFT_WEIGHTS, OPTION_DRAFT },
-    { OPTION_BENCH_PROMPT, OPTION_DECODE },
-    { OPTION_OVERWRITE, OPTION_OUTPUT },
-};
+/* One of several ranks says it. */
+static void note_idle(const Program *p) {
+    if (!rank_writes(program_reducer(p))) return;
+    Text t = { 0 };
+    options_idle(&p->options, &t);
+    if (t.at) (void)!write(STDERR_FILENO, t.at, t.length);
+    text_free(&t);
+}
 
 static int run(Program *p, int argc, char **argv, Error *e) {
     static int (*const command[COMMANDS])(const Program *, Error *) = {
@@ -62,8 +65,9 @@ static int run(Program *p, int argc, char **argv, Error *e) {
     if (prints && !rank_writes(program_reducer(p))) return STATUS_OK;
     if (p->options.version) return print_version(p, e);
     if (p->options.help) return print_help(p, e);
-    status = options_need(&p->options, needs, sizeof needs / sizeof *needs, e);
+    status = options_need(&p->options, e);
     if (!status) status = choices_check(p, e);
+    if (!status) note_idle(p);
     return status ? status : command[p->options.command](p, e);
 }
 

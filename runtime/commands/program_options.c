@@ -25,6 +25,16 @@ static const OptionRow option[OPTIONS] = {
 #include "program_options.def"
 };
 
+enum { OPTION_NONE = -1 };
+
+static const OptionNeed need[] = {
+#define NEED(option, commands, one, two, three) \
+    { OPTION_##option, commands, { OPTION_##one, OPTION_##two, OPTION_##three }, NULL },
+#define IDLE(option, commands, other, value) \
+    { OPTION_##option, commands, { OPTION_##other, OPTION_NONE, OPTION_NONE }, value },
+#include "program_options.def"
+};
+
 static const OptionLetter letter[] = {
     { 'o', OPTION_OUTPUT },
     { 'p', OPTION_PROMPT },
@@ -57,6 +67,8 @@ const OptionTable program_options = {
     .option = option,
     .commands = COMMANDS,
     .options = OPTIONS,
+    .need = need,
+    .needs = sizeof need / sizeof *need,
     .letter = letter,
     .letters = sizeof letter / sizeof *letter,
     .closing = "NO_COLOR in the environment turns colours off.\n",

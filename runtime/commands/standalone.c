@@ -147,6 +147,7 @@ int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data 
     int status = data_files_open(&f, &words, e);
     if (status) return status;
     status = data_files_unweighted(&f, e);
+    if (!status) status = data_field_used(f.field, "--field", data_files_fields(&f), e);
     if (!status)
         status = tokenizer_begin_used((BeginChoice)option(p, OPTION_BOS)->choice, "--bos",
                                       data_files_text(&f), e);

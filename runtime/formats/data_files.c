@@ -237,6 +237,19 @@ bool data_files_text(const DataFiles *f) {
     return false;
 }
 
+bool data_files_fields(const DataFiles *f) {
+    for (int i = 0; i < f->files; i++)
+        if (f->file[i].kind == DATA_JSONL || f->file[i].kind == DATA_ARRAY) return true;
+    return false;
+}
+
+int data_field_used(const char *field, const char *option, bool fields, Error *e) {
+    if (fields || !field || !strcmp(field, "text")) return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "%s %s: expected JSON lines, of which it is a member, found other data alone",
+                     option, field);
+}
+
 int data_files_unweighted(const DataFiles *f, Error *e) {
     for (int i = 0; i < f->words; i++)
         if (f->word[i].weight > 0)

@@ -62,6 +62,10 @@ void data_files_free(DataFiles *f);
 
 /* Texts among them, so that a tokenizer is needed? */
 bool data_files_text(const DataFiles *f);
+/* JSON lines or arrays among them, of which a field is read? */
+bool data_files_fields(const DataFiles *f);
+/* An error if a field was asked for, another than is read anyway, of data without one. */
+int data_field_used(const char *field, const char *option, bool fields, Error *e);
 /* An error if a word has a weight: 'why' ends the message. */
 int data_files_unweighted(const DataFiles *f, Error *e);
 

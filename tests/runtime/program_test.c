@@ -281,6 +281,7 @@ static const struct {
     { 1, "logits --weights w --tokens long --out x", "at most the context, 16 tokens, found 17" },
     { 1, "logits --weights w --tokens in --out w", "found one that is read" },
     { 1, "logits --weights w --tokens in --out .", "." },
+    { 2, "eval --weights w --data text --field body", "expected JSON lines" },
     { 2, "bench --train --prefill 3", "found several" },
     { 1, "bench --length 17", "at most the context" },
     { 1, "bench --prefill 17", "at most the context" },

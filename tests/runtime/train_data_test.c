@@ -330,11 +330,27 @@ static void a_cut_file_ends_training(void **state) {
     assert_true(folder_has(&folder, "c"));
 }
 
+/* Of an evaluation that there is not, of a member of lines that there are not. */
+static void refuses_what_is_without_effect(void **state) {
+    (void)state;
+    run(mute(), 2, "train --data ids --steps 1 --out none --eval-every 1");
+    says("train: --eval-every: expected --val, --val-share or --resume with it, found none");
+    run(mute(), 0, "train --data ids --steps 1 --out idle");
+    run(mute(), 2, "train --resume --steps 2 --out idle --val-tokens 5");
+    says("train: --val-tokens: expected --val or --val-share with it, or in the run");
+    run(mute(), 2, "train --data ids --steps 1 --out none --field body");
+    says("--field body: expected JSON lines, of which it is a member, found other data");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluates_files_by_name),   cmocka_unit_test(resumes_bit_for_bit),
-        cmocka_unit_test(resume_refuses_other_data), cmocka_unit_test(resume_knows_where_texts_end),
-        cmocka_unit_test(epochs_are_told),           cmocka_unit_test(trains_on_tokens),
+        cmocka_unit_test(evaluates_files_by_name),
+        cmocka_unit_test(resumes_bit_for_bit),
+        cmocka_unit_test(resume_refuses_other_data),
+        cmocka_unit_test(resume_knows_where_texts_end),
+        cmocka_unit_test(refuses_what_is_without_effect),
+        cmocka_unit_test(epochs_are_told),
+        cmocka_unit_test(trains_on_tokens),
         cmocka_unit_test(a_cut_file_ends_training),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

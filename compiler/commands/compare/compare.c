@@ -85,27 +85,6 @@ static int set_rates(CompareOptions *o, const char *value, Error *e) {
     return o->rates < 2 ? bad_rates(value, e) : STATUS_OK;
 }
 
-/* Options that say something about others that are not there. */
-static int check_together(const CompareOptions *o, Error *e) {
-    static const char *const needs_train[] = { "--steps", "--seeds", "--val",
-                                               "--init",  "--keep",  "--sweep" };
-    const bool given[] = { o->steps > 0,    o->seeds > 0,    o->val.words > 0,
-                           o->init != NULL, o->keep != NULL, o->rates > 0 };
-    if (o->threads && !o->measure && !o->data.words)
-        return error_set(
-            e, STATUS_USAGE,
-            "strata compare: --threads: expected --measure or --train with it, found neither");
-    for (int i = 0; i < 6; i++)
-        if (given[i] && !o->data.words)
-            return error_set(e, STATUS_USAGE,
-                             "strata compare: %s: expected --train with it, found none",
-                             needs_train[i]);
-    if (o->data.words && !o->steps)
-        return error_set(e, STATUS_USAGE,
-                         "strata compare: --train: expected --steps with it, found none");
-    return STATUS_OK;
-}
-
 static DataWords take_words(const Options *o, int option, const char *name) {
     const OptionValue *v = option_of(o, option);
     return (DataWords){ name, v->list, v->length, option_of(o, STRATA_OPTION_FIELD)->text };
@@ -130,11 +109,7 @@ static int take(CompareOptions *to, const Options *o, Error *e) {
     const char *sweep = option_of(o, STRATA_OPTION_SWEEP)->text;
     int status = seeds ? set_seeds(to, seeds, e) : STATUS_OK;
     if (!status && sweep) status = set_rates(to, sweep, e);
-    if (!status) status = spec_words_read(&to->specs, o, e);
-    if (!status && option_of(o, STRATA_OPTION_ROUNDS)->given && !to->measure)
-        return error_set(e, STATUS_USAGE,
-                         "strata compare: --rounds: expected --measure with it, found none");
-    return status ? status : check_together(to, e);
+    return status ? status : spec_words_read(&to->specs, o, e);
 }
 
 static void add_command(Text *t, const Options *o) {
@@ -146,10 +121,11 @@ static void add_command(Text *t, const Options *o) {
 /* == The work ============================================================= */
 
 /* What programs would refuse after everything was compiled. */
-static int check_words(const DataWords *w, bool weights, const char *page, Error *e) {
+static int check_words(const DataWords *w, bool weights, const char *page, bool *fields, Error *e) {
     DataFiles f;
     int status = w->words ? data_files_open(&f, w, e) : STATUS_OK;
     if (status || !w->words) return status;
+    *fields |= data_files_fields(&f);
     if (!weights) status = data_files_unweighted(&f, e);
     for (int i = 0; !status && i < f.files; i++)
         status = place_unread(page, f.file[i].path, e);
@@ -174,8 +150,10 @@ static FilePlace page_of(const CompareOptions *o) {
 
 static int check(const CompareOptions *o, Error *e) {
     const FilePlace page = page_of(o);
-    int status = check_words(&o->data, true, o->output, e);
-    if (!status) status = check_words(&o->val, false, o->output, e);
+    bool fields = !o->data.words;
+    int status = check_words(&o->data, true, o->output, &fields, e);
+    if (!status) status = check_words(&o->val, false, o->output, &fields, e);
+    if (!status) status = data_field_used(o->data.field, "strata compare: --field", fields, e);
     if (!status) status = place_unread(o->output, o->init, e);
     for (int i = 0; !status && i < o->specs.n; i++)
         status = place_unread(o->output, o->specs.spec[i].path, e);

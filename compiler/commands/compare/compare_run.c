@@ -134,7 +134,7 @@ static void add_files(const Trainer *t, const RunPlan *p, bool resume, Words *w)
     add(w, w->program, "train"), add(w, "--log", w->log), add(w, "--out", w->out);
     add(w, resume ? "--resume" : "--overwrite", NULL);
     if (t->c->init && !resume) add_init(t, p, w);
-    add(w, "--field", x->data->field);
+    if (strcmp(x->data->field, "text") != 0) add(w, "--field", x->data->field);
     add_data(w, "--data", x->data);
     if (x->val->words) add_data(w, "--val", x->val);
 }

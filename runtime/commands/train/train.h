@@ -41,9 +41,9 @@ typedef struct Run {
     const Program *p;
     Session s;
     Tokenizer tokenizer;
-    Data text;       /* of --data */
-    Data data, val;  /* what is trained and evaluated on: parts of it, or of --val */
-    bool reads_text; /* some file is no token file */
+    Data text;                     /* of --data */
+    Data data, val;                /* what is trained and evaluated on: parts of it, or of --val */
+    bool reads_text, reads_fields; /* some file is no token file */
     bool evaluates;
     double *val_loss; /* of each source of val */
     DataOrder order;

@@ -18,10 +18,6 @@ static int check_options(const Program *p, Error *e) {
             return error_set(e, STATUS_USAGE, "train: expected --%s or --%s, found both",
                              program_options.option[pair[i][0]].name,
                              program_options.option[pair[i][1]].name);
-    if (option(p, OPTION_CHANGED)->given && !option(p, OPTION_INIT)->given)
-        return error_set(
-            e, STATUS_USAGE,
-            "train: --changed: expected --init, whose weights it is about, found none");
     if (!p->m->training)
         return error_set(e, STATUS_USER,
                          "train: %s was built with --inference: expected a training build",

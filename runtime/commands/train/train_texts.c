@@ -42,6 +42,7 @@ static int open_files(Run *r, OptionId id, DataFiles *f, Error *e) {
     int status = data_files_open(f, words, e);
     if (status) return run_words_lost(r, id, status, e);
     r->reads_text |= data_files_text(f);
+    r->reads_fields |= data_files_fields(f);
     status = check_inputs(r, f, e);
     if (!status) status = data_files_identify(f, e);
     if (status) data_files_free(f);
@@ -78,9 +79,25 @@ static int read_val(Run *r, Error *e) {
     return data_enough(&r->val, "--val", 1, e);
 }
 
+/* --resume may bring what they need, and here it is known. */
+static int check_evaluates(const Run *r, Error *e) {
+    static const OptionId about[] = { OPTION_EVAL_EVERY, OPTION_VAL_TOKENS, OPTION_NO_BEST };
+    char name[32];
+    for (size_t i = 0; !r->evaluates && i < sizeof about / sizeof *about; i++)
+        if (option(r->p, about[i])->given)
+            return error_set(e, STATUS_USAGE,
+                             "train: %s: expected --val or --val-share with it, or in the run that "
+                             "is resumed, found none",
+                             option_name(name, &program_options.option[about[i]]));
+    return STATUS_OK;
+}
+
 int run_texts(Run *r, const Safetensors *from, Error *e) {
     int status = read_data(r, from, e);
     if (!status) status = read_val(r, e);
+    if (!status) status = check_evaluates(r, e);
+    if (!status && option(r->p, OPTION_FIELD)->given)
+        status = data_field_used(r->words.data.field, "--field", r->reads_fields, e);
     return status ? status
                   : tokenizer_begin_used((BeginChoice)option(r->p, OPTION_BOS)->choice, "--bos",
                                          r->reads_text, e);
