@@ -113,8 +113,8 @@ enum { STRATA_NESTEROV = 1, STRATA_MATCH_RMS = 2 };
 
 typedef struct strata_adamw {
     size_t struct_size;
-    double lr, beta1, beta2, eps, weight_decay;
-    double grad_scale; /* gradients are multiplied by this first (clipping) */
+    double lr, beta1, beta2, eps, weight_decay; /* at least 0; beta1, beta2 below 1 */
+    double grad_scale; /* gradients are multiplied by this first (clipping); at least 0 */
     int64_t step;      /* 1-based, for the bias correction */
     /* of models that Muon trains too (strata_model.muon_tensors): momentum, below 1; how often its
     ** update is brought nearer to an orthogonal one, 1 to 100; STRATA_NESTEROV, STRATA_MATCH_RMS */

@@ -218,23 +218,34 @@ static void update_buffers(Context *c, const Update *u) {
     leave_mode(mode);
 }
 
-/* A rate that is NaN would make every weight NaN. */
+/* A rate that is NaN would make every weight NaN, as would one that float32 does not hold and a
+** mean that forgets nothing; one below 0 would climb. */
 static int32_t check_rates(Context *c, const strata_adamw *how) {
     const struct {
         const char *name;
         double value;
+        bool mean; /* below 1 */
     } rate[] = {
-        { "lr", how->lr },
-        { "beta1", how->beta1 },
-        { "beta2", how->beta2 },
-        { "eps", how->eps },
-        { "weight_decay", how->weight_decay },
-        { "grad_scale", how->grad_scale },
+        { "lr", how->lr, false },
+        { "beta1", how->beta1, true },
+        { "beta2", how->beta2, true },
+        { "eps", how->eps, false },
+        { "weight_decay", how->weight_decay, false },
+        { "grad_scale", how->grad_scale, false },
     };
-    int32_t status = STRATA_OK;
-    for (size_t i = 0; !status && i < sizeof rate / sizeof *rate; i++)
-        status = check_finite(c, rate[i].name, rate[i].value);
-    return status;
+    for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) {
+        double value = rate[i].value;
+        if (check_finite(c, rate[i].name, value)) return STRATA_ERROR_ARGUMENT;
+        const char *wrong = value < 0     ? " is below 0"
+            : rate[i].mean && value >= 1  ? " is 1 or more, expected less"
+            : value > (double)__FLT_MAX__ ? " is more than float32 holds"
+                                          : NULL;
+        if (!wrong) continue;
+        TextBuffer t = message(c);
+        put(&t, rate[i].name), put(&t, wrong);
+        return STRATA_ERROR_ARGUMENT;
+    }
+    return STRATA_OK;
 }
 
 static int32_t check_settings(Context *c, const strata_adamw *how) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** What an object's functions say to whatever is wrong with a call: a status, and
-** a message that names what was found and what was expected; never a crash.
-*/
+** a message that names what was found and what was expected; never a crash. */
 #include "test.h"
 
 #include <math.h>
@@ -116,29 +115,33 @@ static void wrong_ranges_and_settings_are_refused(void **state) {
     refused(a->update(ctx, w, train, n, 0, &how), STRATA_OK, "");
 }
 
-/* Every number of an update that is not a count, as NaN and as infinity; no weight changes. */
-static void numbers_must_be_finite(void **state) {
+/* Numbers of an update that are none or outside of what they can be; no weight changes. */
+static void numbers_must_be_in_their_range(void **state) {
     (void)state;
-    static const char *const rate[] = {
-        "lr", "beta1", "beta2", "eps", "weight_decay", "grad_scale"
-    };
+    static const char rate[][16] = { "lr", "beta1", "beta2", "eps", "weight_decay", "grad_scale" };
     _Static_assert(offsetof(strata_adamw, grad_scale) - offsetof(strata_adamw, lr) == 40, "rates");
-    const double never[] = { NAN, INFINITY, -INFINITY };
+    static const struct {
+        double value;
+        const char *says[2]; /* [1]: of beta1 and beta2 */
+    } row[] = { { NAN, { "not finite", "not finite" } },
+                { -INFINITY, { "not finite", "not finite" } },
+                { -1e-300, { "below 0", "below 0" } },
+                { 1e39, { "more than float32 holds", "1 or more, expected less" } } };
+    enum { ROWS = sizeof row / sizeof *row };
     const strata_api *a = &object.b.c.api;
-    void *ctx = object.r.ctx.at, *train = object.r.train.at, *w = object.r.weights.at,
-         *arena = object.r.arena.at;
-    for (size_t i = 0; i < 3 * sizeof rate / sizeof *rate; i++) {
+    void *ctx = object.r.ctx.at, *train = object.r.train.at, *w = object.r.weights.at;
+    for (size_t i = 0; i < ROWS * sizeof rate / sizeof *rate; i++) {
         strata_adamw how = { .struct_size = sizeof how, .lr = 1, .step = 1 };
-        char says[64];
-        float before[4];
+        size_t which = i / ROWS, k = i % ROWS;
+        char says[64], before[4 * sizeof(float)];
         memcpy(before, w, sizeof before);
-        (&how.lr)[i / 3] = never[i % 3];
-        snprintf(says, sizeof says, "%s is not finite", rate[i / 3]);
+        (&how.lr)[which] = row[k].value;
+        snprintf(says, sizeof says, "%s is %s", rate[which], row[k].says[which == 1 || which == 2]);
         refused(a->update(ctx, w, train, 0, 4, &how), STRATA_ERROR_ARGUMENT, says);
         assert_memory_equal(before, w, sizeof before);
-        if (i / 3) continue;
-        refused(a->forward_backward(ctx, w, train, arena, object.tokens, object.tokens, 1, 4,
-                                    (float)never[i % 3], 0, NULL, NULL, NULL),
+        if (which || k > 1) continue;
+        refused(a->forward_backward(ctx, w, train, object.r.arena.at, object.tokens, object.tokens,
+                                    1, 4, (float)row[k].value, 0, NULL, NULL, NULL),
                 STRATA_ERROR_ARGUMENT, "scale is not finite");
     }
 }
@@ -383,7 +386,7 @@ int main(void) {
         cmocka_unit_test(wrong_arguments_of_calls_are_refused),
         cmocka_unit_test(batches_beyond_all_memory_are_refused),
         cmocka_unit_test(wrong_ranges_and_settings_are_refused),
-        cmocka_unit_test(numbers_must_be_finite),
+        cmocka_unit_test(numbers_must_be_in_their_range),
         cmocka_unit_test(wrong_sizes_need_nothing),
         cmocka_unit_test(wrong_states_are_refused),
         cmocka_unit_test(a_state_is_once_in_a_batch),

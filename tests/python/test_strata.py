@@ -393,8 +393,13 @@ def test_numbers_that_ruin_weights_are_refused(model):
                 model.step(*pairs(model), **{rate: bad})
         with pytest.raises(strata.Error, match="scale is not finite"):
             model.forward_backward(*pairs(model), scale=bad)
-    with pytest.raises(ValueError, match="clip"):
-        model.step(*pairs(model), clip=float("nan"))
+    for rate in "lr", "beta1", "beta2", "eps", "weight_decay":
+        for bad in -1, -1e-300, 1e39, 1e308:
+            with pytest.raises(strata.Error, match=f"{rate} is (below 0|1 or more|more than)"):
+                model.step(*pairs(model), **{rate: bad})
+    for bad in float("nan"), -1:
+        with pytest.raises(ValueError, match="clip"):
+            model.step(*pairs(model), clip=bad)
     for name, x in model.weights.items():
         assert np.array_equal(x, before[name])
 
