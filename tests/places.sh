@@ -155,7 +155,7 @@ for name in $names; do
     rm -rf out out.* new new.*
 done
 sed 's/new:/else:/' own/rule >kinds/rule
-for name in build object header picture page probe tokens logits gradients; do
+for name in build object header text picture page probe tokens logits gradients; do
     cp own/$name kinds/own_$name
 done
 cp /bin/true kinds/program && printf '{"mine": 1}\n' >kinds/json
@@ -190,8 +190,8 @@ inputs() { sha256sum -c --quiet before >changed 2>&1 || fail "$*: $(cat changed)
 owns() {
     case $1 in
     build | object) echo own own_build own_object ;;
-    text) echo own_picture own_header ;;
-    picture) echo own own_header own_picture ;;
+    text) echo own own_picture own_header own_text ;;
+    picture) echo own own_header own_picture own_text ;;
     import) echo own imported_spec ;;
     gguf | hf | train_tok | strip | merge | quantize) ;;
     *) echo own "own_$1" ;;
@@ -292,6 +292,23 @@ for name in $names; do
         ;;
     esac
 done
+
+# == Twice ======================================================================
+# Every view of inspect, written again over itself.
+if [ -z "$only" ]; then
+    for view in '' --graph --graph=after:simplify --passes --folded --kernels --memory --cost \
+        --header --matrix; do
+        for as in '' --json; do
+            rm -f view
+            for time in first second; do
+                # shellcheck disable=SC2086 # words
+                "$strata" inspect m.lua $view $as -o view >said 2>err ||
+                    fail "inspect $view $as, $time: $(cat err)"
+                rows=$((rows + 1))
+            done
+        done
+    done
+fi
 
 # == Others ====================================================================
 # init replaces nothing, and with --overwrite its own five files.
