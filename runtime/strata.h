@@ -28,7 +28,8 @@ void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg);
 int32_t strata_processors(void);
 
 /* Parameters: the initial values of a seed; from and to safetensors files, atomically, with
-** the model's names, checked against its table; a file that says which values its spec's options
+** the model's names, checked against its table; written over no file but an empty one and one of
+** safetensors; a file that says which values its spec's options
 ** had (-D) is refused by a model that was built with others and computes something else.  0, or
 ** an exit status of the standalone program with a line of text in 'message' (of 'size' bytes, may
 ** be NULL). */

@@ -231,9 +231,11 @@ class Model:
         for name, view in self.weights.items():
             view[...] = safetensors.to_bf16(found[name]) if name in self.weights.bf16 else found[name]
 
-    def save(self, file):
-        """Weights to safetensors, which programs of the model read."""
-        safetensors.write(os.fspath(file), self.weights, bf16=self.weights.bf16)
+    def save(self, file, overwrite=False):
+        """Weights to safetensors, which programs of the model read: over other weights, and over a
+        file of another kind with overwrite=True."""
+        safetensors.write(os.fspath(file), self.weights, bf16=self.weights.bf16,
+                          overwrite=overwrite)
 
     def tokenizer(self, weights=None):
         """The model's own, "bytes", or "chars" from its weights' file; else Tokenizer(file)."""

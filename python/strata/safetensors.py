@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """safetensors with numpy alone: what models keep their weights in."""
+import errno
 import json
 import os
 import tempfile
@@ -64,9 +65,25 @@ def read(path):
         return found, metadata
 
 
-def write(path, tensors, metadata=None, bf16=()):
+def _is_other(path):
+    """Is there a file of another kind, with something in it?"""
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            head = file.read(9)
+    except OSError:
+        return True
+    length = int.from_bytes(head[:8], "little")
+    return head[8:] != b"{" or length > min(_HEADER_MOST, os.path.getsize(path) - 8)
+
+
+def write(path, tensors, metadata=None, bf16=(), overwrite=False):
     """Whole or not at all: into a file beside it, then by its name. Names in 'bf16' are of
-    bfloat16's bits."""
+    bfloat16's bits. A file that is no safetensors is replaced with overwrite=True only."""
+    if not overwrite and _is_other(path):
+        raise FileExistsError(errno.EEXIST, "expected no file, or one of safetensors, found another "
+                              "(overwrite=True replaces it)", path)
     header, blocks, at = {}, [], 0
     if metadata:
         header["__metadata__"] = {str(k): str(v) for k, v in metadata.items()}

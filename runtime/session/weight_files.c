@@ -4,6 +4,8 @@
 */
 #include "strata.h"
 
+#include <sys/stat.h>
+
 #include "library.h"
 #include "weights.h"
 
@@ -24,12 +26,27 @@ int32_t strata_weights_read(const strata_model *m, const char *file, float *weig
     return tell(&e, status, message, size);
 }
 
+/* A caller may write its weights as often as it likes, over no file of another kind. */
+static int check_place(const char *file, Error *e) {
+    struct stat there;
+    Safetensors s;
+    if (stat(file, &there) || !S_ISREG(there.st_mode) || !there.st_size) return STATUS_OK;
+    if (safetensors_open(&s, file, NULL))
+        return error_set(e, STATUS_USER,
+                         "%s: expected no file, or one of safetensors, found another: another "
+                         "name, or remove it",
+                         file);
+    safetensors_close(&s);
+    return STATUS_OK;
+}
+
 int32_t strata_weights_write_with(const strata_model *m, const char *file, const float *weights,
                                   const strata_tokenizer *t, char *message, size_t size) {
     Error e = { 0 };
     TensorList list = { 0 };
     int status = is_there(m, file, weights, &e) ? weights_list(&list, m, "", weights, &e)
                                                 : e.status;
+    if (!status) status = check_place(file, &e);
     if (!status && t) status = tokenizer_save(&t->t, &list, &e);
     if (!status) status = safetensors_write(file, &list, NULL, 0, SAFETENSORS_CHECKSUM, &e);
     tensors_free(&list);

@@ -425,6 +425,20 @@ def test_the_file_that_cannot_be_saved_is_named(model, tmp_path):
     assert caught.value.filename == str(tmp_path / "nowhere" / "w.st")
 
 
+def test_what_a_person_made_is_not_replaced(model, tmp_path):
+    mine = tmp_path / "mine.lua"
+    for there in b"return model {}\n", b"x", b"\x01\0\0\0\0\0\0\0", b"\xff" * 8 + b"{}":
+        mine.write_bytes(there)
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            model.save(mine)
+        assert mine.read_bytes() == there
+    model.save(mine, overwrite=True)
+    model.save(mine)
+    model.load(mine)
+    mine.write_bytes(b"")
+    model.save(mine)
+
+
 def test_options_of_a_spec(tmp_path):
     spec = """local o = option { width = { type = "integer", min = 8, default = 8 }, tied = true }
     return model { name = "m", vocab = 9, context = 8, dim = o.width, norm = rmsnorm {},

@@ -323,6 +323,10 @@ static void weights_hold_characters(void **state) {
     t = tokenizer_of("chars", again);
     encodes(t, "cb", (int32_t[]){ 6, 5 }, 2);
     assert_int_equal(strata_weights_write(m, again, w, NULL, 0), 0);
+    FILE *mine = fopen(scratch_path(state, "mine", path), "w");
+    assert_true(mine && fputs("a text", mine) >= 0 && !fclose(mine));
+    assert_int_equal(strata_weights_write(m, path, w, message, sizeof message), 1);
+    assert_non_null(strstr(message, "mine: expected no file, or one of safetensors"));
     assert_int_equal(strata_tokenizer_of_model(m, again, &none, message, sizeof message), 1);
     assert_non_null(strstr(message, "tokenizer.chars"));
     assert_null(none);
