@@ -66,6 +66,24 @@ static void expect_routes_json(const Comparison *c) {
     free(text);
 }
 
+/* A route that took hardly a token at the end, the mean of the seeds: in all three forms. */
+static void idle_routes_are_named(void **state) {
+    static const char *const says[] = { "took 0.3 %. What takes no token is not trained.\n",
+                                        "took 0.3 %. What takes no token is not trained.</p>",
+                                        "\"idle_routes\": [{\"site\": \"" };
+    void (*const form[])(const Comparison *, Text *) = { compare_text, compare_html, compare_json };
+    Comparison c = small_comparison(state, 2, 2);
+    add_training(&c, 0.6), add_routes(&c);
+    for (int i = 0; i < 6; i++) {
+        char *text = comparison_written(&c, form[i % 3], NULL);
+        assert_true((i > 2) == !!strstr(text, says[i % 3]));
+        free(text);
+        for (int s = 0; i == 2 && s < SEEDS; s++)
+            c.variant[1].run[s].route[1] = s ? 0 : 0.003 * SEEDS;
+    }
+    compare_free(&c);
+}
+
 static void shares_of_routes_are_shown(void **state) {
     Comparison c = small_comparison(state, 2, 2);
     add_training(&c, 0.6);
@@ -358,6 +376,7 @@ int main(void) {
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(shares_of_routes_are_counted, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(idle_routes_are_named, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(shares_of_routes_are_shown, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(runs_are_compared_seed_by_seed, scratch_setup,

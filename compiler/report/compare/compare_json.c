@@ -111,6 +111,19 @@ static void add_sweep(const Comparison *c, const Variant *v, Text *t) {
     if (c->rates) text_add(t, "}], "), add_number(t, "lr", v->lr), text_add(t, ", ");
 }
 
+/* Routes that took hardly a token at the end. */
+static void add_idle(const Comparison *c, const Variant *v, Text *t) {
+    double share;
+    int some = 0;
+    text_add(t, ", \"idle_routes\": [");
+    for (int i = 0; (i = compare_idle_route(c, v, i, &share)) < v->run->routes; i++) {
+        text_add(t, some++ ? ", {\"site\": " : "{\"site\": ");
+        text_json_string(t, compare_route_site(v, i));
+        text_add(t, ", "), add_number(t, "share", share), text_add(t, "}");
+    }
+    text_add(t, "]");
+}
+
 static void add_training(const Comparison *c, const Variant *v, Text *t) {
     if (!c->text) return;
     TrainingResult x = compare_trained(c, v);
@@ -125,7 +138,7 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     add_estimate(t, "seconds_to_match", &x.seconds);
     if (isfinite(x.routed.mean))
         text_add(t, ", "), add_estimate(t, "routed", &x.routed), text_add(t, ", "),
-            add_number(t, "flops_per_token", compare_executed(c, v));
+            add_number(t, "flops_per_token", compare_executed(c, v)), add_idle(c, v, t);
     text_add(t, ", \"seeds_that_matched\": %d, \"times_measured\": %s, \"runs\": [\n", x.matched,
              compare_times_measured(c) ? "true" : "false");
     for (int s = 0; s < c->seeds; s++) {

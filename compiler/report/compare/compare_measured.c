@@ -110,9 +110,20 @@ static void add_words(const Comparison *c, Text *t) {
     text_add(t, "</div>\n");
 }
 
+static void add_note(const Comparison *c, void (*write)(const Comparison *, Text *), Text *t) {
+    Text note = { 0 };
+    write(c, &note);
+    if (note.failed) t->failed = true;
+    if (note.length) {
+        text_add(t, "<p>");
+        svg_escaped(t, note.at);
+        text_add(t, "</p>\n");
+    }
+    text_free(&note);
+}
+
 void page_measured(const Comparison *c, Text *t) {
     char note[512];
-    Text swept = { 0 };
     bool any = c->text || c->rounds;
     print_text(
         note, sizeof note, "%s%s\xe2\x89\x88: no difference was detected among %d comparison%s.",
@@ -131,12 +142,6 @@ void page_measured(const Comparison *c, Text *t) {
         page_table_end(t);
     }
     add_words(c, t);
-    compare_swept_note(c, &swept);
-    if (swept.failed) t->failed = true;
-    if (swept.length) {
-        text_add(t, "<p>");
-        svg_escaped(t, swept.at);
-        text_add(t, "</p>\n");
-    }
-    text_free(&swept);
+    add_note(c, compare_swept_note, t);
+    add_note(c, compare_idle_note, t);
 }

@@ -274,6 +274,7 @@ void compare_text(const Comparison *c, Text *t) {
     text_add(t, "\n");
     add_verdicts(c, t);
     add_paragraph(c, compare_swept_note, t);
+    add_paragraph(c, compare_idle_note, t);
     text_add(t, "\n");
     add_variants(c, t);
     for (int from = 0; role && from < c->n; from += step) {

@@ -185,3 +185,35 @@ bool band_of(const Comparison *c, const Variant *v, Series which, int bins, Band
 }
 
 void band_free(Band *b) { free(b->mean); }
+
+/* == Routes that took nothing ============================================= */
+
+int compare_idle_route(const Comparison *c, const Variant *v, int i, double *share) {
+    const double few = 0.01; /* of the tokens, as a program's train says it */
+    for (; v->run && v->run->route && i < v->run->routes; i++) {
+        *share = 0;
+        for (int s = 0; s < c->seeds; s++)
+            *share += v->run[s].route ? v->run[s].route[i] / c->seeds : 0;
+        if (*share < few) return i;
+    }
+    return v->run ? v->run->routes : 0;
+}
+
+const char *compare_route_site(const Variant *v, int i) {
+    const Node *rows = graph_list(v->report->model->graph, i + 1);
+    return rows && rows->site ? rows->site : "model";
+}
+
+void compare_idle_note(const Comparison *c, Text *t) {
+    int some = 0;
+    double share;
+    for (int k = 0; c->text && k < c->n; k++) {
+        const Variant *v = &c->variant[k];
+        for (int i = 0; (i = compare_idle_route(c, v, i, &share)) < (v->run ? v->run->routes : 0);
+             i++) {
+            text_add(t, "%s%s: %s took %.2g %%", some++ ? ", " : "Of the last tenth's tokens ",
+                     v->label, compare_route_site(v, i), 100 * share);
+        }
+    }
+    if (some) text_add(t, ". What takes no token is not trained.");
+}

@@ -274,6 +274,11 @@ void compare_ranking(const Comparison *c, Text *t);
 void compare_intervals_note(const Comparison *c, Text *t);
 /* Best rates at an end of a sweep, of all variants at once; "" if there are none. */
 void compare_swept_note(const Comparison *c, Text *t);
+/* Which route took hardly a token in the last tenth of the runs, their mean, from 'i' on: its
+** index, v->run->routes: none; where it is. */
+int compare_idle_route(const Comparison *c, const Variant *v, int i, double *share);
+const char *compare_route_site(const Variant *v, int i);
+void compare_idle_note(const Comparison *c, Text *t);
 
 /* == compare_made.c: circumstances ======================================== */
 
