@@ -4,12 +4,7 @@
 # remembers it.  What specs print.
 #   sh tests/choices.sh STRATA
 set -u
-strata=$(realpath "$1")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-cd "$work" || exit 1
-export LC_ALL=C XDG_CACHE_HOME="$work/cache"
+. "$(dirname "$0")/support/work.sh"
 fail() { echo "choices.sh: $*" >&2; head -c 2000 out err 2>/dev/null; exit 1; }
 # says STATUS PATTERN COMMAND ...: its status, and a line on standard error
 says() {

@@ -5,12 +5,7 @@
 # drive terminals or are no UTF-8, and weights that give no number.
 #   sh tests/odd_files.sh STRATA
 set -u
-strata=$(realpath "$1")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-cd "$work" || exit 1
-export LC_ALL=C XDG_CACHE_HOME="$work/cache"
+. "$(dirname "$0")/support/work.sh"
 fail() { echo "odd_files.sh: $*" >&2; head -c 2000 out err >&2; exit 1; }
 
 cat >m.lua <<'END'

@@ -4,12 +4,7 @@
 # that were trained with others says which, by every command and for every kind of option.
 #   sh tests/trained_options.sh STRATA
 set -u
-strata=$(realpath "$1")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-cd "$work" || exit 1
-export LC_ALL=C XDG_CACHE_HOME="$work/cache"
+. "$(dirname "$0")/support/work.sh"
 fail() { echo "trained_options.sh: $*" >&2; head -c 2000 out err 2>/dev/null; exit 1; }
 # says STATUS PATTERN COMMAND ...: its status, and a line on standard error
 says() {
