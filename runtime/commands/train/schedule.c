@@ -17,7 +17,9 @@ static double rate(const Checkpoint *run, double at, double all, double warm, do
     if (run->schedule == SCHEDULE_COSINE)
         return line(run->min_lr, run->lr, 0.5 * (1 + cos(pi * (at - warm) / (all - warm))));
     if (decay > all - warm) decay = all - warm;
-    return at <= all - decay ? run->lr : line(run->lr, run->min_lr, (at - (all - decay)) / decay);
+    if (at <= all - decay) return run->lr;
+    double late = (at - (all - decay)) / decay; /* rounded, it may be more than 1 */
+    return line(run->lr, run->min_lr, fmin(1, late));
 }
 
 double schedule_rate(const Checkpoint *run, int64_t step) {
