@@ -85,8 +85,8 @@ static bool count_work(Report *r) {
                                        .family = k->family,
                                        .openblas = k->blas & STRATA_BLAS_DOES };
     }
-    if (r->training) count_program(r, PLAN_TRAIN, TRAINING);
-    count_program(r, PLAN_LOGITS, FORWARD);
+    if (r->training) count_program(r, PROGRAM_TRAIN, TRAINING);
+    count_program(r, PROGRAM_LOGITS, FORWARD);
     drop_uncalled(r);
     count_families(r);
     return true;

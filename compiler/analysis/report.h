@@ -73,7 +73,7 @@ typedef struct RoutedOptions {
     int64_t length[ROUTED_LENGTHS];
 } RoutedOptions;
 
-/* A pass that ran, or was switched off, for a program (PLANS: for all of them). */
+/* A pass that ran, or was switched off, for a program (PROGRAMS: for all of them). */
 typedef struct PassNote {
     PassId pass;
     int program;

@@ -109,7 +109,7 @@ void routed_share_text(const Report *r, double share, char *to, size_t size) {
 
 /* The form that generates is a plan of its own where it is another. */
 static int generating(const Report *r) {
-    return r->planned.plan[PLAN_GENERATE] ? PLAN_GENERATE : PLAN_LOGITS;
+    return r->planned.plan[PROGRAM_GENERATE] ? PROGRAM_GENERATE : PROGRAM_LOGITS;
 }
 
 /* Pairs per token of attention, by a convention that sees all of them; of averages fewer. */
@@ -145,7 +145,7 @@ double routed_by_convention(const Report *r, Convention c, int64_t length, doubl
 }
 
 double routed_executed(const Report *r, int kind, int64_t length, double share) {
-    int which = kind == TRAINING ? PLAN_TRAIN : generating(r);
+    int which = kind == TRAINING ? PROGRAM_TRAIN : generating(r);
     const Plan *p = r->planned.plan[which];
     double sum = 0;
     if (!p) return NAN;

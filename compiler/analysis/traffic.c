@@ -63,7 +63,7 @@ static double alike_bytes(const Plan *p, const Step *s) {
 }
 
 ReportTraffic report_traffic(const Report *r) {
-    const Plan *p = r->planned.plan[PLAN_LOGITS];
+    const Plan *p = r->planned.plan[PROGRAM_LOGITS];
     double row = 4.0 * (double)r->model->dim;
     ReportTraffic t = { 0 };
     SiteWalk w = { NULL, false, -1 };
@@ -72,7 +72,7 @@ ReportTraffic report_traffic(const Report *r) {
         bool was = w.open;
         const char *site = site_of(s);
         if (site && !strcmp(site, "readout")) break;
-        double bytes = r->planned.step[PLAN_LOGITS][i].cost.bytes_per_token - alike_bytes(p, s);
+        double bytes = r->planned.step[PROGRAM_LOGITS][i].cost.bytes_per_token - alike_bytes(p, s);
         if (is_depth(&w, s, i)) t.all += bytes / row;
         /* the first product of the sublayer reads the normalised row: one was written */
         else if (was && !w.open && w.row >= 0 && feeds(p, w.row, s->anchor)) t.mixing -= 1;

@@ -167,10 +167,10 @@ typedef struct PlannedStep {
 /* A model as codegen_compile would make it, without the code. */
 typedef struct Planned {
     CompiledModel code; /* the descriptor and the kernel table */
-    /* [PLAN_TRAIN] is NULL in an inference build, [PLAN_PROBE] without a probe, [PLAN_GENERATE] and
-    ** [PLAN_SCORE] without a second form */
-    Plan *plan[PLANS];
-    PlannedStep *step[PLANS]; /* by step of the plan */
+    /* [PROGRAM_TRAIN] is NULL in an inference build, [PROGRAM_PROBE] without a probe, [PROGRAM_GENERATE] and
+    ** [PROGRAM_SCORE] without a second form */
+    Plan *plan[PROGRAMS];
+    PlannedStep *step[PROGRAMS]; /* by step of the plan */
     int lanes;
     bool tiles; /* products of float32 are of tiles */
 } Planned;

@@ -136,7 +136,7 @@ int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
 }
 
 void codegen_plan_free(Planned *p) {
-    for (int i = 0; i < PLANS; i++)
+    for (int i = 0; i < PROGRAMS; i++)
         if (p->plan[i]) graph_free(p->plan[i]->g);
     codegen_free(&p->code);
 }

@@ -54,7 +54,7 @@ const char *plan_name(int program) {
 /* A program, or the model, on its way through the passes. */
 typedef struct PassRun {
     const PassOptions *o;
-    int program;                /* PLANS: the model */
+    int program;                /* PROGRAMS: the model */
     const char *const *outputs; /* NULL-ended */
     bool terms;                 /* the loss is more than its cross entropy */
     Keep keep;
@@ -69,8 +69,8 @@ static void run_two_phase(PassRun *r) { r->g = pass_two_phase(r->g, r->o->two_ph
 static void run_outputs(PassRun *r) { r->g = graph_extract(r->from, r->outputs); }
 
 static bool is_forward(int program) {
-    return program == PLAN_LOGITS || program == PLAN_LOSS || program == PLAN_GENERATE
-        || program == PLAN_SCORE;
+    return program == PROGRAM_LOGITS || program == PROGRAM_LOSS || program == PROGRAM_GENERATE
+        || program == PROGRAM_SCORE;
 }
 
 /* Whether keys and values are rounded as caches keep them; products of bfloat16 round them to that
@@ -82,10 +82,10 @@ static bool rounds_keys(const PassRun *r) {
 
 /* Keys that are rounded are those that decoding keeps. */
 static void run_form(PassRun *r) {
-    bool generating = r->program == PLAN_GENERATE || r->program == PLAN_SCORE;
+    bool generating = r->program == PROGRAM_GENERATE || r->program == PROGRAM_SCORE;
     r->g = pass_form(r->g,
-                     (Form){ generating, r->program == PLAN_TRAIN,
-                             r->program == PLAN_GENERATE || rounds_keys(r) });
+                     (Form){ generating, r->program == PROGRAM_TRAIN,
+                             r->program == PROGRAM_GENERATE || rounds_keys(r) });
 }
 
 static void run_decays(PassRun *r) { r->g = pass_decays(r->g); }
@@ -127,13 +127,13 @@ static void (*const run[PASSES])(PassRun *r) = {
 
 static bool applies(const PassRun *r, PassId pass) {
     switch (pass_info[pass].when) {
-    case PASS_MODEL: return r->program == PLANS;
-    case PASS_TRAINING: return r->program == PLAN_TRAIN;
+    case PASS_MODEL: return r->program == PROGRAMS;
+    case PASS_TRAINING: return r->program == PROGRAM_TRAIN;
     case PASS_READING: return is_forward(r->program) && r->o->training;
-    case PASS_BF16: return r->program != PLANS && r->o->bf16;
+    case PASS_BF16: return r->program != PROGRAMS && r->o->bf16;
     case PASS_CACHE: return rounds_keys(r);
-    case PASS_SMALL: return r->program != PLANS && r->o->small != SMALL_NONE;
-    default: return r->program != PLANS;
+    case PASS_SMALL: return r->program != PROGRAMS && r->o->small != SMALL_NONE;
+    default: return r->program != PROGRAMS;
     }
 }
 
@@ -173,8 +173,8 @@ static void run_passes(PassRun *r) {
 static const char *const *outputs_of(int program, bool terms) {
     static const char *const logits[] = { "logits", NULL }, *const nll[] = { "nll", NULL },
                              *const loss[] = { "nll", "loss", NULL };
-    bool reads = program == PLAN_LOGITS || program == PLAN_GENERATE;
-    return reads ? logits : terms || program == PLAN_TRAIN ? loss : nll;
+    bool reads = program == PROGRAM_LOGITS || program == PROGRAM_GENERATE;
+    return reads ? logits : terms || program == PROGRAM_TRAIN ? loss : nll;
 }
 
 static Plan *plan_with(const Graph *g, int program, const char *const *outputs, Keep keep,
@@ -210,7 +210,7 @@ static Plan *plan_step(const Graph *g, Keep keep, const PassOptions *o) {
     name[n++] = "nll", name[n++] = "loss";
     for (int i = 0; i < g->nout; i++)
         if (is_statistic(g->out[i].name)) name[n++] = g->out[i].name;
-    Plan *p = plan_with(g, PLAN_TRAIN, name, keep, o);
+    Plan *p = plan_with(g, PROGRAM_TRAIN, name, keep, o);
     free(name);
     return p;
 }
@@ -243,17 +243,17 @@ ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules,
     PassOptions own = *o;
     own.of = g, own.bits = o->small ? small_bits(g, probe, o->small) : NULL;
     o = &own;
-    PassRun model = { .o = o, .program = PLANS, .g = graph_copy(g) };
+    PassRun model = { .o = o, .program = PROGRAMS, .g = graph_copy(g) };
     run_passes(&model);
     bool forms = plan_has_forms(model.g), decodes = plan_has_decoding(model.g);
     ModelPlans plans = { { NULL } };
-    if (!o->inference) own.training = plans.plan[PLAN_TRAIN] = plan_training(model.g, o);
-    for (int i = 0; i < PLANS; i++) {
-        if (i == PLAN_LOGITS || i == PLAN_LOSS || (decodes && i == PLAN_GENERATE)
-            || (forms && i == PLAN_SCORE))
+    if (!o->inference) own.training = plans.plan[PROGRAM_TRAIN] = plan_training(model.g, o);
+    for (int i = 0; i < PROGRAMS; i++) {
+        if (i == PROGRAM_LOGITS || i == PROGRAM_LOSS || (decodes && i == PROGRAM_GENERATE)
+            || (forms && i == PROGRAM_SCORE))
             plans.plan[i] = plan_program(model.g, i, o);
-        if (i == PLAN_PROBE && probe) plans.plan[i] = plan_all(probe, i, o);
-        if (i == PLAN_RULES && rules && !o->inference) plans.plan[i] = plan_all(rules, i, o);
+        if (i == PROGRAM_PROBE && probe) plans.plan[i] = plan_all(probe, i, o);
+        if (i == PROGRAM_RULES && rules && !o->inference) plans.plan[i] = plan_all(rules, i, o);
     }
     graph_free(model.g);
     if (own.training) graph_seal(own.training->g);

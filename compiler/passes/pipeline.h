@@ -7,6 +7,7 @@
 
 #include "keep.h"
 #include "plan.h"
+#include "program.h"
 #include "small_matrices.h"
 #include "step.h"
 #include "two_phase_how.h"
@@ -38,24 +39,10 @@ typedef struct PassInfo {
 
 extern const PassInfo pass_info[PASSES];
 
-/* The programs of a model: its logits, its loss, a training step; logits and loss in the form that
-** generates token by token, if that is another (plan_has_forms); what 'probe' looks at; and what
-** rules make of buffers after a step. */
-enum {
-    PLAN_LOGITS,
-    PLAN_LOSS,
-    PLAN_TRAIN,
-    PLAN_GENERATE,
-    PLAN_SCORE,
-    PLAN_PROBE,
-    PLAN_RULES,
-    PLANS
-};
-
 /* What happened to a pass. */
 typedef struct PassEvent {
     PassId pass;
-    int program;  /* PLANS: a pass of the model */
+    int program;  /* PROGRAMS: a pass of the model */
     bool off;     /* switched off: it did not run */
     bool changed; /* the graph is another one, or has more nodes */
     int before;   /* nodes */
@@ -84,10 +71,11 @@ typedef struct PassOptions {
     const Plan *training;
 } PassOptions;
 
-/* NULL where there is no such program: PLAN_TRAIN of inference, PLAN_GENERATE and PLAN_SCORE
-** without a second form, PLAN_PROBE without a probe, PLAN_RULES of inference and without rules. */
+/* NULL where there is no such program: PROGRAM_TRAIN of inference, PROGRAM_GENERATE and
+** PROGRAM_SCORE without a second form, PROGRAM_PROBE without a probe, PROGRAM_RULES of inference
+** and without rules. */
 typedef struct ModelPlans {
-    Plan *plan[PLANS];
+    Plan *plan[PROGRAMS];
 } ModelPlans;
 
 /* Each plan is freed by graph_free(plan->g).  'probe' and 'rules' may be NULL. */

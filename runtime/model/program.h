@@ -240,18 +240,19 @@ typedef struct ModelProgram {
     int32_t region, regions; /* in k_regions; --check builds */
 } ModelProgram;
 
-/* GENERATE, SCORE: LOGITS and LOSS in the form that generates; the same programs if there is one
-** form. */
+/* clang-format off */
+/* The programs of a model. */
 enum {
     PROGRAM_LOGITS,
     PROGRAM_LOSS,
-    PROGRAM_TRAIN,
-    PROGRAM_GENERATE,
-    PROGRAM_SCORE,
-    PROGRAM_PROBE,
-    PROGRAM_RULES, /* a phase for each buffer: adds its new value to its first moment, 0 before */
+    PROGRAM_TRAIN,    /* a training step: the loss and its gradients */
+    PROGRAM_GENERATE, /* logits and loss in the form that generates token by token: the two */
+    PROGRAM_SCORE,    /* programs above if the model has one form */
+    PROGRAM_PROBE,    /* what 'probe' looks at */
+    PROGRAM_RULES,    /* a phase for each buffer: adds its new value to its first moment, 0 before */
     PROGRAMS
 };
+/* clang-format on */
 
 /* A result of PROGRAM_PROBE: uniform, floats one after another. */
 typedef struct ProbeResult {

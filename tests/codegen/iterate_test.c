@@ -189,8 +189,8 @@ static Sizes sizes_of(void **state, int iterations) {
     ModelInfo info = spec_info(m);
     CodegenOptions o = { .cpu = "x86-64-v3", .emit = EMIT_OBJ, .prefix = "m" };
     ModelPlans plans = plans_make(m->graph, NULL, NULL, &o.passes);
-    Sizes s = { m->graph->n, plans.plan[PLAN_TRAIN]->nstep, 0 };
-    for (int i = 0; i < PLANS; i++)
+    Sizes s = { m->graph->n, plans.plan[PROGRAM_TRAIN]->nstep, 0 };
+    for (int i = 0; i < PROGRAMS; i++)
         if (plans.plan[i]) graph_free(plans.plan[i]->g);
     assert_int_equal(codegen_compile(m->graph, &info, &o, &code, &why), 0);
     s.code = code.size;

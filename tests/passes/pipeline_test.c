@@ -40,8 +40,8 @@ Graph *__wrap_pass_simplify(Graph *g) {
 /* == Order ================================================================ */
 
 typedef struct Seen {
-    int verified, last[PLANS + 1], ran[PASSES], off[PASSES];
-    const Graph *graph[PLANS + 1]; /* after the last pass */
+    int verified, last[PROGRAMS + 1], ran[PASSES], off[PASSES];
+    const Graph *graph[PROGRAMS + 1]; /* after the last pass */
 } Seen;
 
 static void see(void *user, const PassEvent *e) {
@@ -62,12 +62,12 @@ static void see(void *user, const PassEvent *e) {
 static Seen seen_of(const Model *m, PassOptions o) {
     Seen s = { .verified = 0 };
     PassObserver observer = { see, &s };
-    for (int i = 0; i <= PLANS; i++)
+    for (int i = 0; i <= PROGRAMS; i++)
         s.last[i] = -1;
     verified = 0;
     o.observer = &observer;
     ModelPlans plans = plans_make(m->graph, NULL, NULL, &o);
-    for (int i = 0; i < PLANS; i++)
+    for (int i = 0; i < PROGRAMS; i++)
         if (plans.plan[i]) graph_free(plans.plan[i]->g);
     assert_int_equal(verified, s.verified);
     return s;

@@ -45,7 +45,7 @@ static void rows_are_spread(void **state) {
             codegen_plan(m->graph, &info, &(CodegenOptions){ .cpu = "x86-64-v3" }, &p, &why), 0);
         for (size_t k = 0; k < sizeof tokens / sizeof *tokens; k++) {
             int count,
-                most = most_in_a_set(p.plan[PLAN_TRAIN], rows_apart(tokens[k]), dims[i], &count);
+                most = most_in_a_set(p.plan[PROGRAM_TRAIN], rows_apart(tokens[k]), dims[i], &count);
             print_message("dim %4d, %4d tokens: %d of %d values begin in one set\n", dims[i],
                           (int)tokens[k], most, count);
             assert_true(count >= 40);

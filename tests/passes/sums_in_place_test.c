@@ -60,7 +60,7 @@ static void stacks_of_gradients_are_in_one_place(void **state) {
                      &(CodegenOptions){ .cpu = "x86-64-v3", .passes.two_phase = TWO_PHASE_OFF }, &p,
                      &why),
         0);
-    int shorter = shorter_in_place(p.plan[PLAN_TRAIN], DIM);
+    int shorter = shorter_in_place(p.plan[PROGRAM_TRAIN], DIM);
     print_message("%d of %d\n", shorter, SOURCES - RUN_PIECES - 1);
     assert_int_equal(shorter, SOURCES - RUN_PIECES - 1);
     codegen_plan_free(&p);

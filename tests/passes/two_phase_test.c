@@ -143,7 +143,7 @@ static int moved_by_steps(const Model *m, TwoPhase how) {
     Planned p;
     Error why;
     assert_int_equal(codegen_plan(m->graph, &info, &o, &p, &why), 0);
-    int n = rows_moved(p.plan[PLAN_TRAIN], m->dim);
+    int n = rows_moved(p.plan[PROGRAM_TRAIN], m->dim);
     codegen_plan_free(&p);
     return n;
 }

@@ -84,7 +84,7 @@ static int64_t floats_per_token(const Model *m) {
     int64_t floats = 0;
     assert_int_equal(
         codegen_plan(m->graph, &info, &(CodegenOptions){ .cpu = "x86-64-v3" }, &p, &why), 0);
-    const Plan *plan = p.plan[PLAN_TRAIN];
+    const Plan *plan = p.plan[PROGRAM_TRAIN];
     for (int i = 0; i < plan->g->n; i++) {
         const Buffer *b = plan->buffer[i];
         if (b && !b->into && b->space == SPACE_TOKEN) floats += b->count;

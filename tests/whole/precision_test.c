@@ -18,7 +18,7 @@
 #include "weights.h"
 #include "model_info.h"
 
-enum { PLAIN, BF16, PRECISIONS, SERVING = PRECISIONS, PROGRAMS, STEPS = 200, LAST = 10 };
+enum { PLAIN, BF16, PRECISIONS, SERVING = PRECISIONS, BUILDS, STEPS = 200, LAST = 10 };
 /* serving: bf16, not to be trained */
 static const char *const names[] = { "f32", "bf16", "serving" };
 
@@ -32,7 +32,7 @@ static const char lua[] =
 
 static Folder folder;
 static Model *model;
-static Compiled compiled[PROGRAMS];
+static Compiled compiled[BUILDS];
 static Ran ran;
 
 /* == Programs ============================================================= */
@@ -73,7 +73,7 @@ static int open_programs(void **state) {
     model = spec_load(path, NULL, &error);
     if (!model) fail_msg("%s", error.text);
     ModelInfo info = model_info(model);
-    for (int i = 0; i < PROGRAMS; i++)
+    for (int i = 0; i < BUILDS; i++)
         compiled_open(&compiled[i], model->graph, &info,
                       &(CodegenOptions){ .cpu = "native",
                                          .level = 1,
@@ -88,7 +88,7 @@ static int open_programs(void **state) {
 
 static int close_programs(void **state) {
     (void)state;
-    for (int i = 0; i < PROGRAMS; i++)
+    for (int i = 0; i < BUILDS; i++)
         compiled_close(&compiled[i]);
     spec_free(model);
     folder_close(&folder);

@@ -9,12 +9,6 @@
 /* Floats that a phase has to pack weights in. */
 enum { PACKED = 16 << 20 };
 
-_Static_assert((int)PLAN_LOGITS == PROGRAM_LOGITS && (int)PLAN_LOSS == PROGRAM_LOSS
-                   && (int)PLAN_TRAIN == PROGRAM_TRAIN && (int)PLAN_GENERATE == PROGRAM_GENERATE
-                   && (int)PLAN_SCORE == PROGRAM_SCORE && (int)PLAN_PROBE == PROGRAM_PROBE
-                   && (int)PLAN_RULES == PROGRAM_RULES && (int)PLANS == PROGRAMS,
-               "plans are numbered as programs are");
-
 /* In the order in which they are written. */
 static const ProgramKind kinds[PROGRAMS] = {
     { .which = PROGRAM_LOGITS, .instead = -1, .counts = true },
@@ -145,7 +139,7 @@ static void add_program(Tables *t, Plan *p, const ProgramKind *kind) {
 /* == All of them ========================================================== */
 
 void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const CodegenOptions *o) {
-    const Plan *training = plans->plan[PLAN_TRAIN], *forward = plans->plan[PLAN_LOGITS];
+    const Plan *training = plans->plan[PROGRAM_TRAIN], *forward = plans->plan[PROGRAM_LOGITS];
     Constants *c = &t->bytes.constants;
     t->inference = o->passes.inference;
     t->small = o->passes.small;
@@ -159,10 +153,10 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
     c->max_head = 1;
     c->lists = graph_lists(g);
     params_place(t, g, training);
-    if (plans->plan[PLAN_PROBE]) params_place_inputs(&t->layout, t->info->probe->graph);
+    if (plans->plan[PROGRAM_PROBE]) params_place_inputs(&t->layout, t->info->probe->graph);
     if (training) params_start(t, training);
-    t->generates = plans->plan[PLAN_GENERATE] ? PROGRAM_GENERATE : PROGRAM_LOGITS;
-    t->forms = plans->plan[PLAN_SCORE] != NULL;
+    t->generates = plans->plan[PROGRAM_GENERATE] ? PROGRAM_GENERATE : PROGRAM_LOGITS;
+    t->forms = plans->plan[PROGRAM_SCORE] != NULL;
     c->chunk = o->chunk ? o->chunk : chunk_of(t, training ? training : forward);
     for (int i = 0; i < PROGRAMS; i++) {
         const ProgramKind *k = &kinds[i];

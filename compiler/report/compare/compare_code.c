@@ -31,8 +31,9 @@ static const CodeLines *listing_of(Base *b, int kernel) {
 }
 
 static bool is_called_at(const Report *r, const ReportKernel *k, const char *site) {
-    for (int i = 0; i < PLANS; i++) {
-        bool known = i == PLAN_LOSS || i == PLAN_GENERATE || i == PLAN_SCORE || i == PLAN_RULES;
+    for (int i = 0; i < PROGRAMS; i++) {
+        bool known = i == PROGRAM_LOSS || i == PROGRAM_GENERATE || i == PROGRAM_SCORE
+            || i == PROGRAM_RULES;
         const Plan *p = known ? NULL : r->planned.plan[i];
         for (int s = 0; p && s < p->nstep; s++)
             if (r->planned.code.kernel[r->planned.step[i][s].kernel].name == k->name

@@ -40,7 +40,7 @@ static void stretch(Range *r, double x, bool first) {
 /* The kind of a call: the kernel of an anchor, a row kernel's place in its layer. */
 static const char *kind_of(const Drawing *d, int step) {
     const Step *s = &d->p->step[step];
-    const PlannedStep *cost = &d->r->planned.step[PLAN_LOGITS][step];
+    const PlannedStep *cost = &d->r->planned.step[PROGRAM_LOGITS][step];
     if (s->kind == STEP_ANCHOR) return d->r->planned.code.kernel[cost->kernel].name;
     return site_last(work_site(s));
 }
@@ -95,7 +95,7 @@ static void count_box(const Drawing *d, Box *b, int step, int first_step, bool f
     widen(&b->operations, operations(&d->p->step[step]), first);
     widen(&b->reads, reads.reads, first);
     widen(&b->earlier, reads.earlier, first);
-    Work w = report_step_work(d->r, PLAN_LOGITS, step);
+    Work w = report_step_work(d->r, PROGRAM_LOGITS, step);
     stretch(&b->flops, w.flops, first);
     stretch(&b->bytes, w.bytes, first);
     b->step = step;
@@ -319,7 +319,7 @@ static void draw_group(const Drawing *d, const LayerRun *g, double top) {
 }
 
 void report_graph_svg(const Report *r, Text *t) {
-    const Plan *p = r->planned.plan[PLAN_LOGITS];
+    const Plan *p = r->planned.plan[PROGRAM_LOGITS];
     Drawing d = { .r = r, .p = p, .shared = rows_shared(p), .t = t };
     double height = TOP;
     char title[128];
