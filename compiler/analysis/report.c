@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model_info.h"
+#include "planned.h"
 #include "pass_notes.h"
 #include "plan.h"
 #include "routed.h"
@@ -37,7 +38,7 @@ Work report_step_work(const Report *r, int plan, int step) {
 }
 
 static void count_program(Report *r, int plan, int kind) {
-    const Plan *p = r->planned.plan[plan];
+    const Plan *p = r->planned.plans.plan[plan];
     for (int i = 0; i < p->nstep; i++) {
         const PlannedStep *s = &r->planned.step[plan][i];
         Work w = work_of(r->model, s);
@@ -176,7 +177,7 @@ static int make(Report *r, const ReportOptions *o, Error *e) {
                                .ratios = o->ratios,
                                .prefix = r->model->name };
     options.passes.observer = &observer;
-    int status = codegen_plan(r->model->graph, &info, &options, &r->planned, e);
+    int status = planned_make(r->model->graph, &info, &options, &r->planned, e);
     if (status) return status;
     if (!count_work(r))
         return error_memory(e, "strata inspect",
@@ -243,7 +244,7 @@ Report *report_new(const char *spec, const ReportOptions *o, Error *e) {
 
 void report_free(Report *r) {
     if (!r) return;
-    codegen_plan_free(&r->planned);
+    planned_free(&r->planned);
     spec_free(r->model);
     free(r->kernel);
     free(r->family);

@@ -109,7 +109,7 @@ void routed_share_text(const Report *r, double share, char *to, size_t size) {
 
 /* The form that generates is a plan of its own where it is another. */
 static int generating(const Report *r) {
-    return r->planned.plan[PROGRAM_GENERATE] ? PROGRAM_GENERATE : PROGRAM_LOGITS;
+    return r->planned.plans.plan[PROGRAM_GENERATE] ? PROGRAM_GENERATE : PROGRAM_LOGITS;
 }
 
 /* Pairs per token of attention, by a convention that sees all of them; of averages fewer. */
@@ -130,7 +130,7 @@ static double attention_flops(const Report *r, const Node *n, Convention c, int6
 }
 
 double routed_by_convention(const Report *r, Convention c, int64_t length, double share) {
-    const Graph *g = r->planned.plan[generating(r)]->g;
+    const Graph *g = r->planned.plans.plan[generating(r)]->g;
     const Node *head = plan_storage(graph_find(g, "logits"));
     double sum = 0;
     for (int i = 0; i < g->n; i++) {
@@ -146,7 +146,7 @@ double routed_by_convention(const Report *r, Convention c, int64_t length, doubl
 
 double routed_executed(const Report *r, int kind, int64_t length, double share) {
     int which = kind == TRAINING ? PROGRAM_TRAIN : generating(r);
-    const Plan *p = r->planned.plan[which];
+    const Plan *p = r->planned.plans.plan[which];
     double sum = 0;
     if (!p) return NAN;
     for (int i = 0; i < p->nstep; i++) {
@@ -168,7 +168,7 @@ static double bytes_of(const Report *r, int bytes, const Node *n, int64_t d) {
 }
 
 double routed_cache(const Report *r, int bytes, int64_t length, double share) {
-    const Graph *g = r->planned.plan[generating(r)]->g;
+    const Graph *g = r->planned.plans.plan[generating(r)]->g;
     double sum = 0;
     if (r->model->ahead || r->model->acausal) return NAN;
     for (int i = 0; i < g->n; i++) {

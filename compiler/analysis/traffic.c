@@ -63,7 +63,7 @@ static double alike_bytes(const Plan *p, const Step *s) {
 }
 
 ReportTraffic report_traffic(const Report *r) {
-    const Plan *p = r->planned.plan[PROGRAM_LOGITS];
+    const Plan *p = r->planned.plans.plan[PROGRAM_LOGITS];
     double row = 4.0 * (double)r->model->dim;
     ReportTraffic t = { 0 };
     SiteWalk w = { NULL, false, -1 };

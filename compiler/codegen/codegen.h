@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** From a model's graph to machine code.  The steps: plan each of the model's
-** programs (pipeline.c), number its row kernels and write the tables that the driver
-** walks, put them into an LLVM module, and let LLVM write it (both object.c).  The kernel
-** library is linked to it as an object that was made with the compiler, or is in the module.
+** From the plans of a model's programs (pipeline.h) to machine code.  The tables that the driver
+** walks are filled, and row kernels numbered (tables/); then a back end (backend.h) writes both.
+** The kernel library is linked to them as an object that was made with the compiler, or is in the
+** same module.
 */
 #ifndef STRATA_CODEGEN_H
 #define STRATA_CODEGEN_H
@@ -164,25 +164,24 @@ typedef struct PlannedStep {
     double operations, functions;
 } PlannedStep;
 
-/* A model as codegen_compile would make it, without the code. */
+/* A model's plans, and what codegen_compile would make of them, without the code. */
 typedef struct Planned {
-    CompiledModel code; /* the descriptor and the kernel table */
-    /* [PROGRAM_TRAIN] is NULL in an inference build, [PROGRAM_PROBE] without a probe, [PROGRAM_GENERATE] and
-    ** [PROGRAM_SCORE] without a second form */
-    Plan *plan[PROGRAMS];
+    ModelPlans plans;
+    CompiledModel code;          /* the descriptor and the kernel table */
     PlannedStep *step[PROGRAMS]; /* by step of the plan */
     int lanes;
     bool tiles; /* products of float32 are of tiles */
 } Planned;
 
-/* Plans and counts; much faster than compiling.  Fails as codegen_compile does. */
-int codegen_plan(const Graph *g, const ModelInfo *info, const CodegenOptions *o, Planned *out,
-                 Error *e);
-void codegen_plan_free(Planned *p);
-
-/* Compiles.  Fails for an unknown processor and the like. */
-int codegen_compile(const Graph *g, const ModelInfo *info, const CodegenOptions *o,
-                    CompiledModel *out, Error *e);
+/* STATUS_USER and one line for an unknown processor or system: to be asked before planning. */
+int codegen_check(const CodegenOptions *o, Error *e);
+/* Fills all of out but its plans, which are given; much faster than compiling.  Fails as
+** codegen_compile does. */
+int codegen_describe(Planned *out, const Graph *g, const ModelInfo *info, const CodegenOptions *o,
+                     Error *e);
+/* Compiles the plans of a model with graph g.  Fails for an unknown processor and the like. */
+int codegen_compile(const ModelPlans *plans, const Graph *g, const ModelInfo *info,
+                    const CodegenOptions *o, CompiledModel *out, Error *e);
 void codegen_free(CompiledModel *c);
 
 /* Levels, of which each has a kernel library; its name, such as "v3". */

@@ -145,13 +145,13 @@ static bool is_stored(const KernelObjects *k, KernelObject *to) {
     return false;
 }
 
-void kernel_objects_add(KernelObjects *k, const Rows *r, const RowKernel *kernel, bool plain) {
+void kernel_objects_add(KernelObjects *k, const Rows *r, const RowKernel *kernel) {
     KernelObject *to = checked_new(1, sizeof *to);
     *(KernelObject **)list_add(&k->object, sizeof to) = to;
     to->name = kernel->name;
-    kernel_key(k->level, k->o->level, r, &kernel->identity, plain, to->key);
+    kernel_key(k->level, k->o->level, r, &kernel->identity, kernel->plain, to->key);
     if (is_stored(k, to)) return;
-    KernelModule *w = write_module(k, r, to->name, plain);
+    KernelModule *w = write_module(k, r, to->name, kernel->plain);
     w->object = to;
     if (!put(k, w)) finish(k, w);
 }

@@ -13,7 +13,7 @@ typedef struct KernelObjects KernelObjects;
 
 KernelObjects *kernel_objects_open(const Level *l, const CodegenOptions *o);
 /* The kernel's name stays where it is until they are closed. */
-void kernel_objects_add(KernelObjects *k, const Rows *r, const RowKernel *kernel, bool plain);
+void kernel_objects_add(KernelObjects *k, const Rows *r, const RowKernel *kernel);
 /* Waits until all are made: out->kernels. */
 int kernel_objects_close(KernelObjects *k, CompiledModel *out, Error *e);
 

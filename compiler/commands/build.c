@@ -17,6 +17,7 @@
 #include "publish.h"
 #include "report.h"
 #include "model_info.h"
+#include "planned.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,10 +71,10 @@ static int compile_cached(const Graph *g, const ModelInfo *info, const BuildOpti
                           CompiledModel *out, Error *e) {
     CodegenOptions code = o->code;
     KernelCache cache;
-    if (o->no_cache || o->facts) return codegen_compile(g, info, &code, out, e);
+    if (o->no_cache || o->facts) return planned_compile(g, info, &code, out, e);
     kernel_cache_open(&cache);
     if (cache.folder >= 0) code.store = &cache.store;
-    int status = codegen_compile(g, info, &code, out, e);
+    int status = planned_compile(g, info, &code, out, e);
     kernel_cache_close(&cache);
     return status;
 }

@@ -261,3 +261,8 @@ ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules,
     pages_leave();
     return plans;
 }
+
+void plans_free(ModelPlans *plans) {
+    for (int i = 0; i < PROGRAMS; i++)
+        if (plans->plan[i]) graph_free(plans->plan[i]->g);
+}

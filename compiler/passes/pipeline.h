@@ -78,8 +78,9 @@ typedef struct ModelPlans {
     Plan *plan[PROGRAMS];
 } ModelPlans;
 
-/* Each plan is freed by graph_free(plan->g).  'probe' and 'rules' may be NULL. */
+/* 'probe' and 'rules' may be NULL. */
 ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules, const PassOptions *o);
+void plans_free(ModelPlans *plans);
 
 /* The pass whose name or letter the first n characters of 'word' are; PASSES: there is none. */
 PassId pass_called(const char *word, size_t n);

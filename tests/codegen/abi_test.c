@@ -10,6 +10,7 @@
 
 #include "abi_rows.h"
 #include "compiled_spec.h"
+#include "planned.h"
 #include "functions.h"
 #include "scratch_spec.h"
 
@@ -28,7 +29,7 @@ static void compile(void **state, bool inference, CompiledModel *code, char **he
                          .emit = EMIT_OBJ,
                          .prefix = PREFIX,
                          .passes.inference = inference };
-    assert_int_equal(codegen_compile(m->graph, &info, &o, code, &error), 0);
+    assert_int_equal(planned_compile(m->graph, &info, &o, code, &error), 0);
     size_t size;
     FILE *f = open_memstream(header, &size);
     assert_non_null(f);

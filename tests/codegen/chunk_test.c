@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compiled_spec.h"
+#include "planned.h"
 #include "scratch_spec.h"
 
 enum { TIME = 150, BATCH = 5 };
@@ -89,11 +90,11 @@ static int chunk_found(void **state, const char *residual, int dim, int hidden, 
     ModelInfo info = spec_info(m);
     Planned planned;
     Error why;
-    assert_int_equal(codegen_plan(m->graph, &info, &(CodegenOptions){ .cpu = cpu, .prefix = "m" },
+    assert_int_equal(planned_make(m->graph, &info, &(CodegenOptions){ .cpu = cpu, .prefix = "m" },
                                   &planned, &why),
                      0);
     int chunk = planned.code.model.chunk;
-    codegen_plan_free(&planned);
+    planned_free(&planned);
     spec_free(m);
     return chunk;
 }

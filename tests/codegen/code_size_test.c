@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compiled_spec.h"
+#include "planned.h"
 #include "scratch_spec.h"
 
 typedef struct Sizes {
@@ -59,7 +60,7 @@ static Sizes sizes_with(void **state, const char *residual, int dim, int layers,
     ModelInfo info = spec_info(m);
     CompiledModel code;
     Error error;
-    assert_int_equal(codegen_compile(m->graph, &info,
+    assert_int_equal(planned_compile(m->graph, &info,
                                      &(CodegenOptions){ .cpu = "x86-64-v3",
                                                         .level = 2,
                                                         .emit = EMIT_OBJ,

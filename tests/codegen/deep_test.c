@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "compiled_spec.h"
+#include "planned.h"
 #include "scratch_spec.h"
 
 enum { STACK = 256 << 10, COMPILE_STACK = 1 << 20, DEEP = 12000, COMPILED = 5000 };
@@ -58,8 +59,8 @@ static void *plan(void *model) {
         Planned planned;
         Error why;
         CodegenOptions o = { .cpu = "x86-64-v3", .prefix = "d", .passes.keep = keep };
-        if (codegen_plan(m->graph, &info, &o, &planned, &why)) return "not planned";
-        codegen_plan_free(&planned);
+        if (planned_make(m->graph, &info, &o, &planned, &why)) return "not planned";
+        planned_free(&planned);
     }
     return NULL;
 }
@@ -70,7 +71,7 @@ static void *compile(void *model) {
     CompiledModel c;
     Error why;
     CodegenOptions o = { .cpu = "x86-64-v3", .prefix = "d", .emit = EMIT_IR };
-    if (codegen_compile(m->graph, &info, &o, &c, &why)) return "not compiled";
+    if (planned_compile(m->graph, &info, &o, &c, &why)) return "not compiled";
     codegen_free(&c);
     return NULL;
 }

@@ -11,6 +11,7 @@
 #include "agreement.h"
 #include "compiled_spec.h"
 #include "pipeline.h"
+#include "planned.h"
 #include "scratch_spec.h"
 #include "small_model.h"
 
@@ -192,7 +193,7 @@ static Sizes sizes_of(void **state, int iterations) {
     Sizes s = { m->graph->n, plans.plan[PROGRAM_TRAIN]->nstep, 0 };
     for (int i = 0; i < PROGRAMS; i++)
         if (plans.plan[i]) graph_free(plans.plan[i]->g);
-    assert_int_equal(codegen_compile(m->graph, &info, &o, &code, &why), 0);
+    assert_int_equal(planned_compile(m->graph, &info, &o, &code, &why), 0);
     s.code = code.size;
     codegen_free(&code);
     spec_free(m);

@@ -15,6 +15,7 @@
 #include "fuzz_spec.h"
 #include "hash.h"
 #include "model_info.h"
+#include "planned.h"
 #include "scratch_spec.h"
 #include "setting.h"
 #include "table.h"
@@ -77,7 +78,7 @@ static void compile(void **state, Known *k, uint64_t seed, const char *text) {
     Error e;
     o.passes.bf16 = seed % 2;
     k->seed = seed;
-    assert_int_equal(codegen_compile(m->graph, &info, &o, &code, &e), 0);
+    assert_int_equal(planned_compile(m->graph, &info, &o, &code, &e), 0);
     codegen_free(&code);
     spec_free(m);
 }

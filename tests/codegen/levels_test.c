@@ -6,6 +6,7 @@
 
 #include "blobs.h"
 #include "codegen.h"
+#include "planned.h"
 #include "levels.h"
 #include "compiled_spec.h"
 #include "scratch_spec.h"
@@ -47,7 +48,7 @@ static const char *compiled_for(void **state, const char *cpu, bool bf16, Compil
     CodegenOptions o = {
         .cpu = cpu, .level = 1, .emit = EMIT_OBJ, .link = true, .prefix = "m", .passes.bf16 = bf16
     };
-    if (codegen_compile(m->graph, &info, &o, code, &error)) fail_msg("%s", error.text);
+    if (planned_compile(m->graph, &info, &o, code, &error)) fail_msg("%s", error.text);
     spec_free(m);
     return code->cpu;
 }

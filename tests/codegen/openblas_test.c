@@ -11,6 +11,7 @@
 
 #include "agreement.h"
 #include "compiled_spec.h"
+#include "planned.h"
 #include "fuzz_graph.h"
 #include "fuzz_rows.h"
 #include "scratch_spec.h"
@@ -212,12 +213,12 @@ static void nothing_gained_is_generated(void **state) {
         Planned p;
         Error e;
         if (better) fill_ratios(&r, 0.98);
-        assert_int_equal(codegen_plan(m->graph, &info, &o, &p, &e), 0);
+        assert_int_equal(planned_make(m->graph, &info, &o, &p, &e), 0);
         int does = 0;
         for (int i = 0; i < p.code.nkernel; i++)
             does += p.code.kernel[i].blas == STRATA_BLAS_DOES;
         assert_true(better ? does > 5 : does == 0);
-        codegen_plan_free(&p);
+        planned_free(&p);
     }
     spec_free(m);
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "compiled_spec.h"
+#include "planned.h"
 #include "fuzz.h"
 #include "fuzz_lists.h"
 #include "fuzz_spec.h"
@@ -68,10 +69,10 @@ static int build(const SpecTrial *t) {
     CodegenOptions o = { .cpu = "native", .prefix = "m", .emit = EMIT_OBJ };
     o.passes.bf16 = t->seed % 2;
     o.passes.check = t->seed % 5 == 0;
-    int status = codegen_plan(m->graph, &info, &o, &planned, &e);
-    if (!status) codegen_plan_free(&planned);
+    int status = planned_make(m->graph, &info, &o, &planned, &e);
+    if (!status) planned_free(&planned);
     if (!status && t->seed % 3 == 0) {
-        status = codegen_compile(m->graph, &info, &o, &code, &e);
+        status = planned_compile(m->graph, &info, &o, &code, &e);
         if (!status) codegen_free(&code);
     }
     if (status) fprintf(stderr, "%s\n", e.text);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiled_spec.h"
+#include "planned.h"
 #include "kept_rows.h"
 #include "scratch_spec.h"
 
@@ -45,7 +46,7 @@ static int kernels_apart(const Model *m, PassOptions passes) {
     ModelInfo info = spec_info(m);
     Planned p;
     int n = 0;
-    assert_int_equal(codegen_plan(m->graph, &info,
+    assert_int_equal(planned_make(m->graph, &info,
                                   &(CodegenOptions){ .cpu = "x86-64-v3", .passes = passes }, &p,
                                   &why),
                      0);
@@ -53,7 +54,7 @@ static int kernels_apart(const Model *m, PassOptions passes) {
         const KernelInfo *k = &p.code.kernel[i];
         n += !strcmp(k->family, "row") && k->forward.calls > 0 && !(k->training.calls > 0);
     }
-    codegen_plan_free(&p);
+    planned_free(&p);
     return n;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compiled_spec.h"
+#include "planned.h"
 #include "plan.h"
 #include "scratch_spec.h"
 
@@ -52,13 +53,13 @@ static int64_t token_bytes(const Model *m, Keep keep, bool bf16) {
     ModelInfo info = spec_info(m);
     Planned p;
     assert_int_equal(
-        codegen_plan(
+        planned_make(
             m->graph, &info,
             &(CodegenOptions){ .cpu = "x86-64-v3", .passes.keep = keep, .passes.bf16 = bf16 }, &p,
             &why),
         0);
     int64_t bytes = p.code.model.arena_per_token;
-    codegen_plan_free(&p);
+    planned_free(&p);
     return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "compiled_spec.h"
+#include "planned.h"
 #include "plan.h"
 #include "scratch_spec.h"
 #include "sizes.h"
@@ -42,16 +43,17 @@ static void rows_are_spread(void **state) {
         Planned p;
         Error why;
         assert_int_equal(
-            codegen_plan(m->graph, &info, &(CodegenOptions){ .cpu = "x86-64-v3" }, &p, &why), 0);
+            planned_make(m->graph, &info, &(CodegenOptions){ .cpu = "x86-64-v3" }, &p, &why), 0);
         for (size_t k = 0; k < sizeof tokens / sizeof *tokens; k++) {
             int count,
-                most = most_in_a_set(p.plan[PROGRAM_TRAIN], rows_apart(tokens[k]), dims[i], &count);
+                most = most_in_a_set(p.plans.plan[PROGRAM_TRAIN], rows_apart(tokens[k]), dims[i],
+                                     &count);
             print_message("dim %4d, %4d tokens: %d of %d values begin in one set\n", dims[i],
                           (int)tokens[k], most, count);
             assert_true(count >= 40);
             assert_true(A_SHARE * most <= count);
         }
-        codegen_plan_free(&p);
+        planned_free(&p);
         spec_free(m);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "agreement.h"
 #include "compiled_spec.h"
+#include "planned.h"
 #include "gradient_runs.h"
 #include "plan.h"
 #include "scratch_spec.h"
@@ -56,14 +57,14 @@ static void stacks_of_gradients_are_in_one_place(void **state) {
     Planned p;
     Error why;
     assert_int_equal(
-        codegen_plan(m->graph, &info,
+        planned_make(m->graph, &info,
                      &(CodegenOptions){ .cpu = "x86-64-v3", .passes.two_phase = TWO_PHASE_OFF }, &p,
                      &why),
         0);
-    int shorter = shorter_in_place(p.plan[PROGRAM_TRAIN], DIM);
+    int shorter = shorter_in_place(p.plans.plan[PROGRAM_TRAIN], DIM);
     print_message("%d of %d\n", shorter, SOURCES - RUN_PIECES - 1);
     assert_int_equal(shorter, SOURCES - RUN_PIECES - 1);
-    codegen_plan_free(&p);
+    planned_free(&p);
     spec_free(m);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "codegen.h"
+#include "planned.h"
 #include "compiled_spec.h"
 #include "gradient.h"
 #include "graph_file.h"
@@ -142,9 +143,9 @@ static int moved_by_steps(const Model *m, TwoPhase how) {
     CodegenOptions o = { .cpu = "x86-64-v3", .passes.two_phase = how };
     Planned p;
     Error why;
-    assert_int_equal(codegen_plan(m->graph, &info, &o, &p, &why), 0);
-    int n = rows_moved(p.plan[PROGRAM_TRAIN], m->dim);
-    codegen_plan_free(&p);
+    assert_int_equal(planned_make(m->graph, &info, &o, &p, &why), 0);
+    int n = rows_moved(p.plans.plan[PROGRAM_TRAIN], m->dim);
+    planned_free(&p);
     return n;
 }
 

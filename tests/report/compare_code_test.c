@@ -13,6 +13,7 @@
 #include "page_check.h"
 #include "scratch_spec.h"
 #include "model_info.h"
+#include "planned.h"
 
 /* == Shapes =============================================================== */
 
@@ -170,7 +171,7 @@ static char *assembly_of(const Report *r) {
         .prefix = "m", .cpu = "x86-64-v3", .level = 2, .link = true, .emit = EMIT_ROWS
     };
     CompiledModel code;
-    if (codegen_compile(r->model->graph, &info, &o, &code, &error)) fail_msg("%s", error.text);
+    if (planned_compile(r->model->graph, &info, &o, &code, &error)) fail_msg("%s", error.text);
     char *copy = calloc(code.size + 1, 1);
     assert_non_null(copy);
     memcpy(copy, code.data, code.size);

@@ -11,6 +11,7 @@
 #include "views.h"
 #include "scratch.h"
 #include "model_info.h"
+#include "planned.h"
 #include "kept_rows.h"
 
 static Report *report_for(const char *path, const char *cpu, PassOptions passes) {
@@ -59,7 +60,7 @@ static void same_as_compiled(const Report *r, const char *cpu, const PassOptions
     CodegenOptions o = { .cpu = cpu, .level = 0, .link = true, .prefix = "m", .passes = *passes };
     CompiledModel code;
     Error error;
-    assert_int_equal(codegen_compile(r->model->graph, &info, &o, &code, &error), 0);
+    assert_int_equal(planned_compile(r->model->graph, &info, &o, &code, &error), 0);
     assert_true(close_to(r->work[FORWARD].flops, code.model.flops_forward));
     assert_true(close_to(r->work[TRAINING].flops, code.model.flops_training));
     assert_int_equal(r->planned.code.nkernel, code.nkernel);

@@ -126,7 +126,7 @@ static void no_two_values_share_a_byte(void **state) {
 
 static void backward_begins_after_forward(void **state) {
     Report *r = report_written(state, "haares { blocks = 2 }", 3, false);
-    const Plan *p = memory_plan(r), *forward = r->planned.plan[PROGRAM_LOGITS];
+    const Plan *p = memory_plan(r), *forward = r->planned.plans.plan[PROGRAM_LOGITS];
     int first = work_backward(p);
     assert_true(first > forward->nstep / 2 && first < p->nstep / 2);
     assert_int_equal(work_backward(forward), forward->nstep);

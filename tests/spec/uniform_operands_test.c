@@ -10,6 +10,7 @@
 
 #include "agreement.h"
 #include "compiled_spec.h"
+#include "planned.h"
 #include "scratch_spec.h"
 
 static const Extent extent[] = { { 1, 1 }, { 2, 19 }, { 0 } };
@@ -83,13 +84,13 @@ static int64_t floats_per_token(const Model *m) {
     Error why;
     int64_t floats = 0;
     assert_int_equal(
-        codegen_plan(m->graph, &info, &(CodegenOptions){ .cpu = "x86-64-v3" }, &p, &why), 0);
-    const Plan *plan = p.plan[PROGRAM_TRAIN];
+        planned_make(m->graph, &info, &(CodegenOptions){ .cpu = "x86-64-v3" }, &p, &why), 0);
+    const Plan *plan = p.plans.plan[PROGRAM_TRAIN];
     for (int i = 0; i < plan->g->n; i++) {
         const Buffer *b = plan->buffer[i];
         if (b && !b->into && b->space == SPACE_TOKEN) floats += b->count;
     }
-    codegen_plan_free(&p);
+    planned_free(&p);
     return floats;
 }
 

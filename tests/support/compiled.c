@@ -11,6 +11,7 @@
 
 #include "bf16.h"
 #include "compiled.h"
+#include "planned.h"
 #include "kernel_object.h"
 #include "levels.h"
 #include "small_round.h"
@@ -112,7 +113,7 @@ void compiled_open(Compiled *c, const Graph *g, const ModelInfo *info, const Cod
     options.emit = EMIT_OBJ;
     options.link = true;
     options.level = level_of(o);
-    must(!codegen_compile(g, info, &options, &code, &error), "codegen_compile", error.text);
+    must(!planned_compile(g, info, &options, &code, &error), "planned_compile", error.text);
     c->size = code.size;
     c->library = load(&code, o->products != PRODUCTS_GENERATED);
     codegen_free(&code);

@@ -106,7 +106,7 @@ static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
     if (*at < 0) {
         *at = t->bytes.constants.repacked_floats;
         t->bytes.constants.repacked_floats += packed_floats(a->product.columns, a->product.steps,
-                                                            2 * t->lanes, PACKED_PAIRS);
+                                                            2 * t->rates.lanes, PACKED_PAIRS);
     }
     return *at;
 }
@@ -131,7 +131,7 @@ static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Nod
     k->narrow = n->attr->bf16;
     k->blas = product_choice(t, back ? PRODUCT_BACK : PRODUCT_FORWARD, w->dim[0], w->dim[1],
                              !t->bytes.constants.bf16 && !k->small);
-    k->repacked = kind->trains && t->pairs ? repacked_place(t, n->in[1], a) : -1;
+    k->repacked = kind->trains && t->rates.pairs ? repacked_place(t, n->in[1], a) : -1;
 }
 
 /* Whether its last operand is a table by distances. */
@@ -330,7 +330,7 @@ Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, Ro
     if (s->kind == STEP_ANCHOR) add_anchor(t, p, kind, a, s->anchor);
     else if (s->kind == STEP_REDUCE) add_reduce(t, p, a, s->anchor);
     else {
-        rows = rows_analyse(p, step, t->lanes, shared);
+        rows = rows_analyse(p, step, t->rates.lanes, shared);
         a->row.kernel = row_kernel_number(t, rows, kind->probes);
         add_rows(t, s, rows, a);
     }

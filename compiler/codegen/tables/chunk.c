@@ -40,7 +40,7 @@ static void add_values(const Plan *p, Traffic *x, double *more) {
 /* As they are packed. */
 static double weight_bytes(const Tables *t, const Node *w) {
     int bits = params_small(&t->layout, w);
-    return bits ? bits / 8.0 : t->bytes.constants.bf16 ? 2 : t->parts ? 6 : 4;
+    return bits ? bits / 8.0 : t->bytes.constants.bf16 ? 2 : t->rates.parts ? 6 : 4;
 }
 
 static void add_steps(const Tables *t, const Plan *p, Traffic *x, const double *more) {
@@ -56,9 +56,9 @@ static void add_steps(const Tables *t, const Plan *p, Traffic *x, const double *
 }
 
 static double bytes_a_token(const Tables *t, Traffic x, int tokens) {
-    double live = x.live * tokens, cache = (double)t->cache_bytes;
+    double live = x.live * tokens, cache = (double)t->rates.cache_bytes;
     double beyond = live > cache ? 1 - cache / live : 0;
-    return t->rates->weight_price * x.weights / tokens + beyond * x.passing;
+    return t->rates.target->weight_price * x.weights / tokens + beyond * x.passing;
 }
 
 int chunk_of(const Tables *t, const Plan *p) {
@@ -67,8 +67,8 @@ int chunk_of(const Tables *t, const Plan *p) {
     int best = 0;
     add_values(p, x, more);
     add_steps(t, p, x, more);
-    int most = t->lanes < WIDE ? t->rates->largest_chunk : t->rates->wide_chunk;
-    for (int tokens = most; tokens >= t->rates->smallest_chunk; tokens /= 2) {
+    int most = t->rates.lanes < WIDE ? t->rates.target->largest_chunk : t->rates.target->wide_chunk;
+    for (int tokens = most; tokens >= t->rates.target->smallest_chunk; tokens /= 2) {
         double bytes = 0;
         for (int i = 0; i < p->nphase; i++)
             if (!p->phase[i].global) bytes += bytes_a_token(t, x[i], tokens);

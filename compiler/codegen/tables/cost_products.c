@@ -15,17 +15,18 @@ static double whole(double columns, double panel) { return ceil(columns / panel)
 
 /* x w^T or dy w of 'columns' sums of so many steps. */
 static double tiles(const Tables *t, double columns, double steps, double panel) {
-    return whole(columns, panel) * (steps + t->rates->tile_steps) - columns * steps;
+    return whole(columns, panel) * (steps + t->rates.target->tile_steps) - columns * steps;
 }
 
 /* dw[rows, columns] */
 static double gradient(const Tables *t, double rows, double columns, double panel) {
     double blocks = whole(columns, BLOCK) / BLOCK;
-    return rows * (whole(columns, panel) - columns) + t->rates->packing * (columns + rows * blocks);
+    return rows * (whole(columns, panel) - columns)
+        + t->rates.target->packing * (columns + rows * blocks);
 }
 
 double cost_product_functions(const Tables *t, const Node *n) {
-    double panel = 2 * t->lanes;
+    double panel = 2 * t->rates.lanes;
     switch (op_info[n->op].class) {
     case CONTRACT: return tiles(t, elements(n), elements(n->in[0]), panel);
     case OUTER: return gradient(t, (double)n->shape.dim[0], (double)n->shape.dim[1], panel);

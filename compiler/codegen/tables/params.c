@@ -86,7 +86,8 @@ static int64_t muon_floats(const Tables *t, const Graph *g, const ParamPlace *p)
     const Node *n = g->param[p->number].node;
     const Shape s = param_tensor_shape(n);
     if (s.rank != 2) bug(n, "is trained by Muon and no matrix");
-    return muon_room(s.dim[0], s.dim[1], 2 * t->lanes, t->parts ? PACKED_PARTS : PACKED_FLOATS)
+    return muon_room(s.dim[0], s.dim[1], 2 * t->rates.lanes,
+                     t->rates.parts ? PACKED_PARTS : PACKED_FLOATS)
         .floats;
 }
 

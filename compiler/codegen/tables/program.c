@@ -40,8 +40,8 @@ static void add_step(Tables *t, const Plan *p, const ProgramKind *kind, int step
     Action *a = &LIST(t->bytes.action, Action, t->bytes.action.n - 1);
     if (t->bytes.constants.check) regions_reach(&t->bytes, &t->bytes.program[kind->which], a, rows);
     if (kind->probes || kind->rules) return;
-    PlannedStep cost = cost_add(t, p, kind, step,
-                                rows ? LIST(t->sink.row, RowKernel *, a->row.kernel) : NULL, rows);
+    PlannedStep cost = cost_add(
+        t, p, kind, step, rows ? LIST(t->kernels.row, RowKernel *, a->row.kernel) : NULL, rows);
     a->profile = cost.kernel;
     LIST(t->costs.kernel, KernelInfo, cost.kernel).blas |= product_chosen(a);
     if (t->costs.planned) t->costs.planned->step[kind->which][step] = cost;
@@ -50,14 +50,14 @@ static void add_step(Tables *t, const Plan *p, const ProgramKind *kind, int step
 /* Room for the weights of a token phase's products, packed before its tasks; what would make
 ** it larger than PACKED is packed by each task.  Returns the room, in floats. */
 static int64_t place_packed(Tables *t, const Stage *s) {
-    int64_t room = 0, most = t->parts ? PACKED / 2 * 3 : PACKED; /* as many weights */
+    int64_t room = 0, most = t->rates.parts ? PACKED / 2 * 3 : PACKED; /* as many weights */
     for (int i = 0; !s->global && i < s->count; i++) {
         Action *a = &LIST(t->bytes.action, Action, s->first + i);
         if ((a->what != DO_LINEAR && a->what != DO_LINEAR_BACK) || a->product.small) continue;
-        int64_t floats = packed_floats(a->product.columns, a->product.steps, 2 * t->lanes,
-                                       t->pairs       ? PACKED_PAIRS
-                                           : t->parts ? PACKED_PARTS
-                                                      : PACKED_FLOATS);
+        int64_t floats = packed_floats(a->product.columns, a->product.steps, 2 * t->rates.lanes,
+                                       t->rates.pairs       ? PACKED_PAIRS
+                                           : t->rates.parts ? PACKED_PARTS
+                                                            : PACKED_FLOATS);
         if (room + floats > most) continue;
         a->product.packed = room;
         room += floats;
@@ -109,15 +109,12 @@ static void add_results(Tables *t, const Plan *p, const ProgramKind *kind) {
     b->constants.probe_results = b->probe_result.n;
 }
 
-/* The plan is freed, or passes to who keeps it. */
 static void add_program(Tables *t, Plan *p, const ProgramKind *kind) {
     ModelProgram *out = &t->bytes.program[kind->which];
     Planned *keeper = t->costs.planned;
-    if (keeper) {
-        keeper->plan[kind->which] = p;
+    if (keeper)
         keeper->step[kind->which] = graph_alloc(p->g,
                                                 ((size_t)p->nstep + 1) * sizeof **keeper->step);
-    }
     place_nodes(t, p);
     if (kind->rules && (p->token_floats || p->constant_floats || p->granule_floats))
         bug(NULL, "rules of buffers need an arena");
@@ -133,7 +130,6 @@ static void add_program(Tables *t, Plan *p, const ProgramKind *kind) {
     for (int i = 0; i < p->nphase; i++)
         add_phase(t, p, kind, i, shared);
     add_results(t, p, kind);
-    if (!keeper) graph_free(p->g);
 }
 
 /* == All of them ========================================================== */
@@ -169,17 +165,16 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
 
 void tables_free(Tables *t) {
     TableBytes *b = &t->bytes;
-    for (int i = 0; i < t->sink.row.n; i++)
-        free_row_kernel(LIST(t->sink.row, RowKernel *, i));
+    free_row_kernels(&t->kernels);
     for (int i = 0; i < t->costs.kernel.n; i++)
         free((char *)LIST(t->costs.kernel, KernelInfo, i).name);
-    List *lists[] = { &b->stage,     &b->action,   &b->ref,         &b->wave,         &b->cache,
-                      &b->frequency, &b->region,   &b->reach,       &b->probe_result, &b->span,
-                      &b->repacked,  &t->sink.row, &t->costs.kernel };
+    List *lists[] = { &b->stage,        &b->action,    &b->ref,      &b->wave,
+                      &b->cache,        &b->frequency, &b->region,   &b->reach,
+                      &b->probe_result, &b->span,      &b->repacked, &t->costs.kernel };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->data);
     name_table_free(&t->layout.number), name_table_free(&t->layout.input_number);
     name_table_free(&t->costs.number);
-    table_free(&t->sink.known);
     free(t->layout.param), free(t->layout.input);
+    free(t->model);
 }

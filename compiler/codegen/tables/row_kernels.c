@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT
-** Row kernels get numbers: those that can share code the same one, which is emitted once. */
+** Row kernels get numbers: those that can share code the same one, which is emitted once.
+*/
 #include "tables.h"
 #include "fatal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
-#include "kernel_objects.h"
 #include "site.h"
-
-static void emit_row(KernelSink *to, const Rows *r, const RowKernel *kernel, bool plain) {
-    if (to->objects) kernel_objects_add(to->objects, r, kernel, plain);
-    if (!to->emit) return;
-    to->emit->plain = plain;
-    rows_emit(to->emit, r, kernel->name);
-}
 
 static char *name_of(const Rows *r, int number) {
     const Node *n = r->step->n ? r->step->node[r->step->n - 1] : NULL;
@@ -35,22 +27,37 @@ static bool same_code(const void *item, const void *key) {
     return rows_same_code(&((const RowKernel *)item)->identity, key);
 }
 
-void free_row_kernel(RowKernel *k) {
-    free(k->identity.word);
-    free(k->name);
-    free(k);
+void free_row_kernels(RowKernels *k) {
+    for (int i = 0; i < k->row.n; i++) {
+        RowKernel *kernel = LIST(k->row, RowKernel *, i);
+        free(kernel->identity.word);
+        free(kernel->name);
+        free(kernel);
+    }
+    free(k->row.data);
+    table_free(&k->known);
 }
 
 int row_kernel_number(Tables *t, Rows *r, bool plain) {
-    List *kernels = &t->sink.row;
+    List *kernels = &t->kernels.row;
     need_scratch(&t->bytes.constants, r);
     RowsIdentity identity = rows_identity(r);
-    RowKernel *k = table_find(&t->sink.known, identity.hash, same_code, &identity);
+    RowKernel *k = table_find(&t->kernels.known, identity.hash, same_code, &identity);
     if (k) return free(identity.word), k->number;
     k = checked_new(1, sizeof *k);
-    *k = (RowKernel){ identity, kernels->n, name_of(r, kernels->n) };
-    table_add(&t->sink.known, identity.hash, k);
+    *k = (RowKernel){ identity, kernels->n, name_of(r, kernels->n), r->p, r->index, plain };
+    table_add(&t->kernels.known, identity.hash, k);
     *(RowKernel **)list_add(kernels, sizeof(RowKernel *)) = k;
-    emit_row(&t->sink, r, k, plain);
     return k->number;
+}
+
+/* They are analysed again: an analysis lies in arrays that the next one of its plan takes. */
+void row_kernels_emit(const Tables *t, const Backend *to, BackendCode *code) {
+    const Plan *plan = NULL;
+    RowsShared shared;
+    for (int i = 0; i < t->kernels.row.n; i++) {
+        const RowKernel *k = LIST(t->kernels.row, RowKernel *, i);
+        if (k->plan != plan) plan = k->plan, shared = rows_shared(plan);
+        to->row_kernel(code, rows_analyse(plan, k->step, t->rates.lanes, shared), k);
+    }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** The tables of a model in the making: program.c fills them, object.c emits them. */
+** The tables of a model in the making: program.c fills them, a back end writes them. */
 #ifndef STRATA_TABLES_H
 #define STRATA_TABLES_H
 
+#include "backend.h"
 #include "codegen.h"
 #include "list.h"
 #include "name_table.h"
@@ -12,7 +13,6 @@
 #include "small_matrices.h"
 #include "sizes.h"
 #include "table.h"
-#include "target_rates.h"
 
 /* A parameter's place in WEIGHTS and among the gradients; of a probe's input in WEIGHTS only. */
 typedef struct ParamPlace {
@@ -49,36 +49,32 @@ typedef struct TableBytes {
     List region, reach; /* --check builds */
 } TableBytes;
 
-/* A row kernel: the first of its kind, which is emitted. */
+/* A row kernel: the first step of its kind, which is emitted. */
 typedef struct RowKernel {
     RowsIdentity identity;
     int number;
     char *name;
+    const Plan *plan;
+    int step;
+    bool plain; /* it runs seldom: compiled fast and not optimised */
 } RowKernel;
 
-/* Where row kernels are written: to a module with all of them, to objects, or nowhere. */
-typedef struct KernelSink {
-    struct Emit *emit;
-    struct KernelObjects *objects;
+typedef struct RowKernels {
     List row;    /* RowKernel *, by number */
     Table known; /* those, by identity */
-} KernelSink;
+} RowKernels;
 
 /* What the model costs. */
 typedef struct KernelCosts {
     List kernel;      /* the kernel table */
     NameTable number; /* of its lines, by name */
     double flops[2];  /* per token: forward, training */
-    Planned *planned; /* keeps the plans and what their steps cost; NULL: nobody does */
+    Planned *planned; /* keeps what the steps of plans cost; NULL: nobody does */
 } KernelCosts;
 
 typedef struct Tables {
     const ModelInfo *info;
-    int lanes;
-    bool pairs;               /* products take pairs of bfloat16 */
-    bool parts;               /* those of float32 take parts of numbers, in tiles */
-    int64_t cache_bytes;      /* second-level cache of a core */
-    const TargetRates *rates; /* the target's */
+    BackendRates rates;
     bool inference;
     Products products;
     const ProductRatios *ratios;
@@ -88,8 +84,10 @@ typedef struct Tables {
     bool forms;    /* the model generates otherwise than it is trained */
     WeightLayout layout;
     TableBytes bytes;
-    KernelSink sink;
+    RowKernels kernels;
     KernelCosts costs;
+    void *model; /* the descriptor and its tables as bytes */
+    size_t model_bytes;
 } Tables;
 
 /* What is particular to a program. */
@@ -102,8 +100,8 @@ typedef struct ProgramKind {
     bool rules;  /* it makes new values of buffers, after a step */
 } ProgramKind;
 
-/* Emits the row kernels of all programs of the model, fills the tables.  The plans are freed, or
-** pass to t->costs.planned. */
+/* Fills the tables, and numbers the row kernels of all programs of the model.  The plans must live
+** as long as the tables. */
 void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const CodegenOptions *o);
 void tables_free(Tables *t);
 /* The descriptor and its tables as bytes. */
@@ -113,9 +111,11 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
 /* actions.c: adds the action of a step; returns its row kernel, NULL if it is none */
 Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, RowsShared shared);
 
-/* row_kernels.c; 'plain': compiled fast and not optimised */
+/* row_kernels.c */
 int row_kernel_number(Tables *t, Rows *r, bool plain);
-void free_row_kernel(RowKernel *k);
+/* Gives each kernel, in the order of their numbers, to a back end. */
+void row_kernels_emit(const Tables *t, const Backend *to, BackendCode *code);
+void free_row_kernels(RowKernels *k);
 
 /* waves.c: where a table begins */
 int64_t wave_add(Tables *t, const Attr *a);

@@ -11,7 +11,7 @@ enum { TRIES = 8 }; /* kernels of a role that are looked at for one that differs
 #define NEAR 0.5 /* share of common lines from which on a kernel at the same place is the match */
 
 static const Step *step_of(const Report *r, const ReportKernel *k) {
-    return &r->planned.plan[k->plan]->step[k->step];
+    return &r->planned.plans.plan[k->plan]->step[k->step];
 }
 
 static double cost(const ReportKernel *k) {
@@ -34,7 +34,7 @@ static bool is_called_at(const Report *r, const ReportKernel *k, const char *sit
     for (int i = 0; i < PROGRAMS; i++) {
         bool known = i == PROGRAM_LOSS || i == PROGRAM_GENERATE || i == PROGRAM_SCORE
             || i == PROGRAM_RULES;
-        const Plan *p = known ? NULL : r->planned.plan[i];
+        const Plan *p = known ? NULL : r->planned.plans.plan[i];
         for (int s = 0; p && s < p->nstep; s++)
             if (r->planned.code.kernel[r->planned.step[i][s].kernel].name == k->name
                 && !strcmp(work_site(&p->step[s]), site))

@@ -188,7 +188,7 @@ static void add_kernel(const Comparison *c, const CodePair *p, LuaFiles *files, 
     if (p->kernel[0]) text_add(t, " against %s", p->kernel[0]->name);
     text_add(t, " <small>%d call%s, at ", calls, calls == 1 ? "" : "s");
     const Report *r = c->variant[p->variant].report;
-    svg_escaped(t, work_site(&r->planned.plan[k->plan]->step[k->step]));
+    svg_escaped(t, work_site(&r->planned.plans.plan[k->plan]->step[k->step]));
     text_add(t, calls > 1 ? " first</small></summary>\n" : "</small></summary>\n");
     add_lua(p, files, t);
     add_code(c, p, &p->listing, "Operations", from + share / 2, t);

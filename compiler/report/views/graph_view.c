@@ -319,7 +319,7 @@ static void draw_group(const Drawing *d, const LayerRun *g, double top) {
 }
 
 void report_graph_svg(const Report *r, Text *t) {
-    const Plan *p = r->planned.plan[PROGRAM_LOGITS];
+    const Plan *p = r->planned.plans.plan[PROGRAM_LOGITS];
     Drawing d = { .r = r, .p = p, .shared = rows_shared(p), .t = t };
     double height = TOP;
     char title[128];

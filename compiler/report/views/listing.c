@@ -166,7 +166,7 @@ static void list_anchor(Listing *l) {
 /* == A kernel ============================================================= */
 
 void report_kernel_lines(const Report *r, const ReportKernel *k, Text *t, Text *places) {
-    const Plan *p = r->planned.plan[k->plan];
+    const Plan *p = r->planned.plans.plan[k->plan];
     Listing l = { .p = p, .step = &p->step[k->step], .t = t, .places = places };
     if (l.step->kind == STEP_ANCHOR || l.step->kind == STEP_REDUCE) {
         list_anchor(&l);

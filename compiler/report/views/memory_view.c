@@ -98,7 +98,7 @@ static int64_t most_alive(const Plan *p, const MemoryItem *item, int n, int spac
 }
 
 const Plan *memory_plan(const Report *r) {
-    return r->planned.plan[r->training ? PROGRAM_TRAIN : PROGRAM_LOGITS];
+    return r->planned.plans.plan[r->training ? PROGRAM_TRAIN : PROGRAM_LOGITS];
 }
 
 static void add_summary(const Report *r, const Plan *p, const MemoryItem *item, int n, Text *t) {
