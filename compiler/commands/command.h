@@ -8,7 +8,7 @@
 
 #include "allowance.h"
 #include "error.h"
-#include "keep.h"
+#include "passes.h"
 #include "pipeline.h"
 #include "strata_options.h"
 

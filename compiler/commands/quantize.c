@@ -8,7 +8,7 @@
 #include "command.h"
 #include "console.h"
 #include "probe_graph.h"
-#include "small_matrices.h"
+#include "passes.h"
 #include "weight_tools.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 ** not is another one, compiled beside it.  So the schedule of the others computes these rows as
 ** early, and their memory plan stores that, too, where it is little.
 */
-#include "plan.h"
+#include "passes.h"
 
 /* So many searches for anchors that training lacks: each goes through its whole forward part. */
 enum { MISSES = 100 };

@@ -4,7 +4,7 @@
 ** writes.  Where it is a number of each token's head times what parameters make of the channel,
 ** recurrence takes these two, and neither the product nor its gradient is ever in memory.
 */
-#include "plan.h"
+#include "passes.h"
 #include "rebuild.h"
 #include "recurrence.h"
 

@@ -5,7 +5,7 @@
 ** which row kernels read where they are, are copied to rows for them.
 ** Gradients of attention and of recurrences write all of their results, wanted or not.
 */
-#include "plan.h"
+#include "passes.h"
 #include "uniform_lists.h"
 
 /* y without the axis, as an operand that broadcasts along it. */

@@ -6,7 +6,7 @@
 ** model does not generate otherwise than it is trained, but the program with caches is one of its
 ** own.
 */
-#include "plan.h"
+#include "passes.h"
 #include "rebuild.h"
 
 static Node *rule(Rebuild *r, const Node *old, Node **in) {

@@ -6,7 +6,7 @@
 ** A cotangent has exactly the shape of its node: a vjp may leave it with the
 ** shape that operands broadcast to, op_fit sums it back.
 */
-#include "gradient.h"
+#include "passes.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 ** caches of sequences keep them (graph/ops_small.c): what decoding computes, so do a prompt and an
 ** evaluation.  Averages of keys stay as they are.
 */
-#include "kept_keys.h"
+#include "passes.h"
 #include "kept_rows.h"
 #include "rebuild.h"
 

@@ -8,7 +8,7 @@
 #include "descent.h"
 #include "gradient_runs.h"
 #include "packing.h"
-#include "plan.h"
+#include "passes.h"
 
 #include <string.h>
 

@@ -4,15 +4,13 @@
 */
 #include "pipeline.h"
 #include "fatal.h"
-#include "kept_keys.h"
+#include "passes.h"
 #include "kept_rows.h"
 #include "pages.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "gradient.h"
 
 /* == The table ============================================================ */
 

@@ -5,12 +5,10 @@
 #ifndef STRATA_PIPELINE_H
 #define STRATA_PIPELINE_H
 
-#include "keep.h"
+#include "passes.h"
 #include "plan.h"
 #include "program.h"
-#include "small_matrices.h"
 #include "step.h"
-#include "two_phase_how.h"
 
 typedef enum PassId {
 #define PASS(letter, name, when, optional, help) PASS_##name,

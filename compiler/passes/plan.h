@@ -13,8 +13,6 @@
 #define STRATA_PLAN_H
 
 #include "graph.h"
-#include "keep.h"
-#include "two_phase_how.h"
 
 /* Sums over tokens are added up in granules of this many tokens, in order. */
 enum { GRANULE = 64 };
@@ -132,24 +130,7 @@ static inline bool plan_listed(const Node *n) {
     return n->op == OP_rows || (n->op == OP_gather && n->in[0]->op == OP_position);
 }
 
-/* The passes; passes.def says in which order they run.  Those that return a graph free the one
-** they got. */
-/* two_phase.c: depth reads share a pass over sources */
-Graph *pass_two_phase(Graph *g, TwoPhase how);
-typedef struct Form {
-    bool generating, training, decoding;
-} Form;
-Graph *pass_form(Graph *g, Form form);      /* form.c: as trained, or as it generates */
-Graph *pass_decays(Graph *g);               /* decays.c: recurrences take factors of decays */
-bool plan_has_forms(const Graph *g);        /* it generates otherwise than it is trained */
-bool plan_has_decoding(const Graph *g);     /* the program with caches is another */
-Graph *pass_simplify(Graph *g);             /* simplify.c: identities */
-Graph *pass_recompute(Graph *g, Keep keep); /* recompute.c: backward reads what is cheap again */
-Graph *pass_precision(Graph *g);            /* precision.c: products take bfloat16 */
-Graph *pass_expand(Graph *g);               /* expand.c: softmax into its parts */
-/* alike.c: 'training' is a plan with memory, its graph shares attributes with g */
-Alike *pass_alike(Graph *g, const Plan *training);
-Plan *pass_schedule(Graph *g, const Alike *alike); /* schedule.c: steps and phases */
-void pass_memory(Plan *p, bool reuse);             /* memory.c: offsets */
+bool plan_has_forms(const Graph *g);    /* it generates otherwise than it is trained */
+bool plan_has_decoding(const Graph *g); /* the program with caches is another */
 
 #endif

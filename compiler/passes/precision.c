@@ -14,7 +14,7 @@
 ** What is added up over layers, the stream and gradients of sources, stays float32, as everything
 ** else does.
 */
-#include "plan.h"
+#include "passes.h"
 #include "rebuild.h"
 
 /* Results of fewer numbers per token are not worth it: of products, of row operations. */

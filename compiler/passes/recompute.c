@@ -17,7 +17,7 @@
 ** is made of); a product's twin is an anchor of the backward part.
 */
 #include "descent.h"
-#include "plan.h"
+#include "passes.h"
 #include "rebuild.h"
 #include "slots.h"
 

@@ -3,7 +3,7 @@
 ** The graph stays as it is.
 */
 #include "descent.h"
-#include "plan.h"
+#include "passes.h"
 #include "slots.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 ** x / x = 1 (NaN, infinity), (a + b) + c = a + (b + c).  Adding a constant zero
 ** is dropped: that changes the sign of a zero at most, which no result shows.
 */
-#include "plan.h"
+#include "passes.h"
 #include "rebuild.h"
 
 #include <string.h>

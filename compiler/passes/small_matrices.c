@@ -7,7 +7,7 @@
 ** they are or number by number, a choice is made of, of experts or of tokens.
 */
 #include "fatal.h"
-#include "small_matrices.h"
+#include "passes.h"
 #include "rebuild.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #ifndef STRATA_TWO_PHASE_H
 #define STRATA_TWO_PHASE_H
 
-#include "plan.h"
+#include "passes.h"
 #include "rebuild.h"
 
 typedef struct StackRead {

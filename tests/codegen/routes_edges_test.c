@@ -13,7 +13,7 @@
 
 #include "agreement.h"
 #include "compiled_spec.h"
-#include "gradient.h"
+#include "passes.h"
 #include "scratch.h"
 
 enum { CONTEXT = 16, DIM = 16, VOCAB = 13, SPEC = 2000, MOST = 3 * CONTEXT };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fuzz_graph.h"
-#include "gradient.h"
+#include "passes.h"
 #include "graph_file.h"
 #include "numeric.h"
 #include "setting.h"

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "gradient.h"
+#include "passes.h"
 #include "numeric.h"
 #include "op_example.h"
 

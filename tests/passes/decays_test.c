@@ -5,7 +5,7 @@
 */
 #include "test.h"
 
-#include "gradient.h"
+#include "passes.h"
 #include "plan.h"
 #include "recurrence.h"
 #include "scratch_spec.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agreement.h"
-#include "gradient.h"
+#include "passes.h"
 #include "graph_file.h"
 #include "plan.h"
 #include "rows.h"

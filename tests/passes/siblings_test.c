@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "gradient.h"
+#include "passes.h"
 #include "plan.h"
 #include "slots.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "passes.h"
 #include "slots.h"
 
 static const char example[] = "%0 = param \"table\" normal 1 : [9,16]\n"

@@ -13,7 +13,7 @@
 #include "codegen.h"
 #include "planned.h"
 #include "compiled_spec.h"
-#include "gradient.h"
+#include "passes.h"
 #include "graph_file.h"
 #include "numeric.h"
 #include "plan.h"

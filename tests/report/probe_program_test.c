@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
+#include "passes.h"
 #include "json.h"
 #include "probe_result.h"
 #include "program_run.h"

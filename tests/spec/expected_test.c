@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
+#include "passes.h"
 #include "spec.h"
 
 enum { BATCH = 2, TIME = 8, MAXPARAM = 200 };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "golden.h"
-#include "gradient.h"
+#include "passes.h"
 #include "scratch_spec.h"
 
 /* == Parameters =========================================================== */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
+#include "passes.h"
 #include "plan.h"
 
 /* == Expected values ====================================================== */

@@ -5,9 +5,8 @@
 #define TESTS_AGREEMENT_H
 
 #include "compiled.h"
-#include "kept_keys.h"
+#include "passes.h"
 #include "kept_rows.h"
-#include "small_matrices.h"
 
 /* A case for a graph of a model: matrices are scaled so that values keep their size. */
 Case *compiled_case(Graph *g, uint64_t seed, int64_t batch, int64_t time, int vocab);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
+#include "passes.h"
 
 /* == Random numbers ======================================================= */
 

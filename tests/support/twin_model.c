@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
+#include "passes.h"
 #include "scratch.h"
 
 int param_index(const Graph *g, const char *name) {

@@ -16,7 +16,7 @@
 #include "compiled_spec.h"
 #include "golden.h"
 #include "golden_write.h"
-#include "gradient.h"
+#include "passes.h"
 #include "scratch.h"
 
 /* Details that the golden cases leave out, then the published definitions, small. */

@@ -10,7 +10,7 @@
 #include "plan.h"
 #include "program.h"
 #include "rows.h"
-#include "small_matrices.h"
+#include "passes.h"
 #include "sizes.h"
 #include "table.h"
 
