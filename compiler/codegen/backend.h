@@ -14,12 +14,12 @@ struct Rows;
 
 /* What tables and costs are told of a processor. */
 typedef struct BackendRates {
-    const char *cpu;     /* its name, as CompiledModel.cpu */
-    uint64_t features;   /* those that code for it needs, FEATURE_.. of levels.h */
-    int lanes;           /* floats in a vector register */
-    bool pairs;          /* products take pairs of bfloat16 */
-    bool parts;          /* those of float32 take parts of numbers, in tiles */
-    int64_t cache_bytes; /* second-level cache of a core */
+    const char *cpu, *further; /* CompiledModel's cpu and features */
+    uint64_t features;         /* those that code for it needs, FEATURE_.. of levels.h */
+    int lanes;                 /* floats in a vector register */
+    bool pairs;                /* products take pairs of bfloat16 */
+    bool parts;                /* those of float32 take parts of numbers, in tiles */
+    int64_t cache_bytes;       /* second-level cache of a core */
     const TargetRates *target;
 } BackendRates;
 

@@ -27,7 +27,7 @@ static int fill(Tables *t, Planned *planned, const ModelPlans *plans, const Grap
     int status = backend->rates(o, &t->rates, e);
     if (status) return status;
     step_note(o->passes.step, g->n, "listing kernels");
-    snprintf(out->cpu, sizeof out->cpu, "%s", t->rates.cpu);
+    out->cpu = t->rates.cpu, out->features = t->rates.further;
     t->bytes.constants.cpu[0] = t->rates.features;
     tables_build(t, g, plans, o);
     t->model = tables_descriptor(t, o, out, g, &t->model_bytes);

@@ -128,7 +128,7 @@ typedef struct CompiledModel {
     const char *blas;   /* its string */
     KernelInfo *kernel;
     int nkernel;
-    char cpu[64], features[4096];
+    const char *cpu, *features; /* the level's name, and what it has beyond LLVM's processor */
 } CompiledModel;
 
 /* What "native" is on this machine, as --cpu takes it; NULL: too old a processor, which lacks what

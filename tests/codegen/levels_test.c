@@ -12,10 +12,10 @@
 #include "scratch_spec.h"
 
 static const struct {
-    const char *name;
+    const char *name, *features;
     int needs;
 } level[] = {
-#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) { name, NEEDS_##library },
+#define LEVEL(library, below, name, cpu, more, lanes, cache, needs) { name, more, NEEDS_##library },
 #include "levels.def"
 };
 
@@ -59,8 +59,10 @@ static void every_level_is_compiled_for(void **state) {
         if (!is_special(i)) plain = i;
         for (int bf16 = 0; bf16 < 2; bf16++) {
             CompiledModel code;
-            const char *expected = level[bf16 ? i : plain].name;
-            assert_string_equal(compiled_for(state, level[i].name, bf16, &code), expected);
+            int expected = bf16 ? i : plain;
+            assert_string_equal(compiled_for(state, level[i].name, bf16, &code),
+                                level[expected].name);
+            assert_string_equal(code.features, level[expected].features);
             codegen_free(&code);
         }
     }

@@ -112,6 +112,7 @@ static int rates(const CodegenOptions *o, BackendRates *out, Error *e) {
     const Level *l = level_of(o, e);
     if (!l) return STATUS_USER;
     *out = (BackendRates){ .cpu = l->name,
+                           .further = l->features,
                            .features = l->bits,
                            .lanes = l->lanes,
                            .pairs = l->pairs && o->passes.bf16,
