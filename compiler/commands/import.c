@@ -48,6 +48,26 @@ static int find_tokenizer(Import *i, const char *base, Error *e) {
     return status;
 }
 
+/* What is there of a kind that is not read, or nothing: programs of the spec will take bytes. */
+static void tell_none(Import *i) {
+    static const char *const others[] = { "tekken.json", "vocab.json", "vocab.txt" };
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        char *path;
+        bool there = false;
+        Error unread;
+        if (folder_file(&i->folder, others[k], &path, &there, &unread) || !there) continue;
+        error_set(
+            &i->refused, STATUS_USER,
+            "%s: expected tokenizer.json, tokenizer.model or a .tiktoken beside it, found none",
+            path);
+        free(path);
+        return;
+    }
+    error_set(&i->refused, STATUS_USER,
+              "%s: expected tokenizer.json, tokenizer.model or a .tiktoken in it, found none",
+              i->folder.path);
+}
+
 /* == The command ========================================================== */
 
 static int write_all(Import *i, Error *e) {
@@ -60,6 +80,7 @@ static int write_all(Import *i, Error *e) {
     show_line(stdout, "", i->weights, "");
     if (i->tokenizer) show_line(stdout, "", i->tokenizer, "");
     import_tell(i);
+    if (!i->tokenizer) tell_none(i);
     i->refused.text[strcspn(i->refused.text, "\n")] = 0;
     if (i->refused.status)
         show_line(stderr, "note: the spec names no tokenizer: ", i->refused.text, "");

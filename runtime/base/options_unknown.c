@@ -110,8 +110,11 @@ int command_unknown(const OptionTable *t, const char *word, Error *e) {
 
 int word_unexpected(const Options *o, const char *word, const char *in, Error *e) {
     char name[32];
-    const OptionRow *r = ends_in(word, ".safetensors") ? first_of(o, "weights|init") : NULL;
-    if (!r) r = first_of(o, "data|prompt|weights");
+    const OptionRow *r = first_of(o,
+                                  ends_in(word, ".safetensors") ? "weights|init" : "data|prompt");
+    if (!r && o->words)
+        return error_set(e, STATUS_USAGE, "%s: expected one %s, found two, '%s' and '%s'", in,
+                         o->table->command[o->command].arguments, o->word[0], word);
     if (!r) return error_set(e, STATUS_USAGE, "%s: expected an option, found '%s'", in, word);
     return error_set(e, STATUS_USAGE, "%s: expected an option, found '%s'; write %s %s", in, word,
                      option_name(name, r), word);
