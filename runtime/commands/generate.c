@@ -137,7 +137,7 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
     if (!status) tell_sampling(&x);
     if (!status) status = sample(&x, q, count, e);
     for (int64_t i = 1; i < samples && !status && !x.closed; i++) {
-        x.sampler.seed++;
+        x.sampler.how.seed++;
         status = console_write("---\n", 4, &x.closed, e);
         if (!status) status = writing_reset(&x, e);
         if (!status) status = sample(&x, q, count, e);

@@ -29,7 +29,7 @@ static double number_of(TokenWriter *x, const Program *p, SamplingName name) {
 }
 
 static void writing_samples(TokenWriter *x, const Program *p) {
-    Sampler *s = &x->sampler;
+    Sampling *s = &x->sampler.how;
     s->temperature = number_of(x, p, SAMPLING_TEMPERATURE);
     s->top_k = (int64_t)number_of(x, p, SAMPLING_TOP_K);
     s->top_p = number_of(x, p, SAMPLING_TOP_P);
@@ -40,11 +40,11 @@ static void writing_samples(TokenWriter *x, const Program *p) {
 
 void writing_tell(const TokenWriter *x, Text *t) {
     const double value[SAMPLINGS] = {
-        [SAMPLING_TEMPERATURE] = x->sampler.temperature,
-        [SAMPLING_TOP_K] = (double)x->sampler.top_k,
-        [SAMPLING_TOP_P] = x->sampler.top_p,
-        [SAMPLING_MIN_P] = x->sampler.min_p,
-        [SAMPLING_PENALTY] = x->sampler.penalty,
+        [SAMPLING_TEMPERATURE] = x->sampler.how.temperature,
+        [SAMPLING_TOP_K] = (double)x->sampler.how.top_k,
+        [SAMPLING_TOP_P] = x->sampler.how.top_p,
+        [SAMPLING_MIN_P] = x->sampler.how.min_p,
+        [SAMPLING_PENALTY] = x->sampler.how.penalty,
     };
     bool some = false;
     for (int i = 0; i < SAMPLINGS; i++) {

@@ -17,7 +17,7 @@ int sampler_open(Sampler *s, int32_t ids, Error *e) {
     s->weight = calloc((size_t)ids, sizeof *s->weight);
     size_t each = sizeof *s->order + sizeof *s->weight;
     bool whole = s->order && s->weight;
-    if (s->penalty != 1 && s->penalty > 0) {
+    if (s->how.penalty != 1 && s->how.penalty > 0) {
         s->seen = calloc((size_t)ids, sizeof *s->seen);
         s->logits = calloc((size_t)ids, sizeof *s->logits);
         each += sizeof *s->seen + sizeof *s->logits;
@@ -57,7 +57,7 @@ static const float *punished(const Sampler *s, const float *logits) {
     if (!s->seen) return logits;
     for (int32_t i = 0; i < s->ids; i++) {
         double x = logits[i];
-        s->logits[i] = (float)(!s->seen[i] ? x : x > 0 ? x / s->penalty : x * s->penalty);
+        s->logits[i] = (float)(!s->seen[i] ? x : x > 0 ? x / s->how.penalty : x * s->how.penalty);
     }
     return s->logits;
 }
@@ -99,7 +99,7 @@ static int32_t pop(int32_t *order, int32_t n, const float *logits) {
 static int32_t likely_enough(const Sampler *s, int32_t n, double *total) {
     double mass = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (i > 0 && s->weight[i] < s->min_p) {
+        if (i > 0 && s->weight[i] < s->how.min_p) {
             *total = mass;
             return i;
         }
@@ -113,7 +113,7 @@ static int32_t likely_enough(const Sampler *s, int32_t n, double *total) {
 ** order[ids-1-i]; returns how many can be drawn.  Sorts no more than it needs.
 */
 static int32_t candidates(Sampler *s, const float *logits, double *total) {
-    int32_t k = s->top_k > 0 && s->top_k < s->ids ? (int32_t)s->top_k : s->ids;
+    int32_t k = s->how.top_k > 0 && s->how.top_k < s->ids ? (int32_t)s->how.top_k : s->ids;
     for (int32_t i = 0; i < s->ids; i++)
         s->order[i] = i;
     for (int32_t i = s->ids / 2 - 1; i >= 0; i--)
@@ -121,16 +121,16 @@ static int32_t candidates(Sampler *s, const float *logits, double *total) {
     double first = logits[s->order[0]], all = 0;
     if (k == s->ids) /* the mass that top-p is a share of, before sorting */
         for (int32_t i = 0; i < s->ids; i++)
-            all += exp((logits[i] - first) / s->temperature);
+            all += exp((logits[i] - first) / s->how.temperature);
     *total = 0;
     int32_t n = 0;
-    for (; n < k && (n == 0 || k < s->ids || *total < s->top_p * all); n++) {
+    for (; n < k && (n == 0 || k < s->ids || *total < s->how.top_p * all); n++) {
         int32_t id = pop(s->order, s->ids - n, logits);
-        s->weight[n] = exp((logits[id] - first) / s->temperature);
+        s->weight[n] = exp((logits[id] - first) / s->how.temperature);
         *total += s->weight[n];
     }
     if (k == s->ids) return n;
-    double mass = 0, wanted = s->top_p * *total;
+    double mass = 0, wanted = s->how.top_p * *total;
     for (int32_t i = 0; i < n; i++) {
         if (i > 0 && mass >= wanted) {
             n = i;
@@ -145,11 +145,11 @@ static int32_t candidates(Sampler *s, const float *logits, double *total) {
 int32_t sampler_next(Sampler *s, const float *logits, int64_t position) {
     logits = punished(s, logits);
     int32_t best = likeliest(logits, s->ids);
-    if (best < 0 || s->temperature == 0 || s->top_k == 1) return best;
+    if (best < 0 || s->how.temperature == 0 || s->how.top_k == 1) return best;
     double total;
     int32_t n = candidates(s, logits, &total);
-    if (s->min_p > 0) n = likely_enough(s, n, &total);
-    double at = random_uniform(s->seed, 0, (uint64_t)position) * total;
+    if (s->how.min_p > 0) n = likely_enough(s, n, &total);
+    double at = random_uniform(s->how.seed, 0, (uint64_t)position) * total;
     int32_t i = 0;
     for (; i < n - 1 && at >= s->weight[i]; i++)
         at -= s->weight[i];

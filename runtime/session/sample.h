@@ -6,13 +6,17 @@
 
 #include "error.h"
 
-typedef struct Sampler {
+typedef struct Sampling {
     double temperature; /* 0: the likeliest token, of equals the smallest id */
     int64_t top_k;      /* 0: all */
     double top_p;       /* 1: all; the likeliest token always stays */
     double min_p;       /* of the likeliest one's probability, what others need; 0: nothing */
     double penalty;     /* above 1: makes tokens that were seen less likely; 1: nothing */
     uint64_t seed;
+} Sampling;
+
+typedef struct Sampler {
+    Sampling how;
     int32_t ids;    /* only 0 … ids-1 are chosen */
     int32_t *order; /* [ids] scratch */
     double *weight; /* [ids] scratch */
@@ -20,7 +24,7 @@ typedef struct Sampler {
     float *logits;  /* [ids] scratch: with the penalty */
 } Sampler;
 
-/* 'penalty' is set before. */
+/* 'how' is set before. */
 int sampler_open(Sampler *s, int32_t ids, Error *e);
 void sampler_close(Sampler *s);
 

@@ -44,12 +44,12 @@ static int check_sampling(const strata_sampling *how, Error *e) {
 
 static int open_sampler(strata_sampler *x, const strata_sampling *how, Error *e) {
     if (!x) return error_memory(e, "sampler", sizeof *x);
-    x->s = (Sampler){ .temperature = how->temperature,
-                      .top_k = how->top_k,
-                      .top_p = how->top_p,
-                      .min_p = how->min_p,
-                      .penalty = how->repeat_penalty,
-                      .seed = how->seed };
+    x->s.how = (Sampling){ .temperature = how->temperature,
+                           .top_k = how->top_k,
+                           .top_p = how->top_p,
+                           .min_p = how->min_p,
+                           .penalty = how->repeat_penalty,
+                           .seed = how->seed };
     return sampler_open(&x->s, how->ids, e);
 }
 

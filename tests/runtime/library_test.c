@@ -47,9 +47,11 @@ static void draws_are_those_of_generate(void **state) {
         strata_sampling how = settings();
         how.top_k = 4, how.top_p = 0.9, how.repeat_penalty = penalty[k];
         strata_sampler *s = opened(&how);
-        Sampler own = {
-            .temperature = 0.8, .top_k = 4, .top_p = 0.9, .seed = 11, .penalty = penalty[k]
-        };
+        Sampler own = { .how = { .temperature = 0.8,
+                                 .top_k = 4,
+                                 .top_p = 0.9,
+                                 .seed = 11,
+                                 .penalty = penalty[k] } };
         assert_int_equal(sampler_open(&own, IDS, NULL), 0);
         strata_sampler_see(s, prompt, 4);
         for (int i = 0; i < 4; i++)

@@ -12,7 +12,8 @@ enum { IDS = 6, DRAWS = 20000 };
 static const float logits[IDS] = { 1.0f, 3.0f, -2.0f, 3.0f, 0.5f, 2.0f };
 
 static Sampler sampler(double temperature, int64_t top_k, double top_p) {
-    Sampler s = { .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = 7 };
+    Sampler s = { .how = {
+                      .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = 7 } };
     assert_int_equal(sampler_open(&s, IDS, NULL), 0);
     return s;
 }
@@ -44,7 +45,7 @@ static void greedy(void **state) {
 
 /* Frequencies against the softmax over the ids that may be drawn. */
 static void check(Sampler s, const int *allowed) {
-    double share[IDS], p[IDS], total = 0, t = s.temperature;
+    double share[IDS], p[IDS], total = 0, t = s.how.temperature;
     draw(&s, share);
     for (int i = 0; i < IDS; i++) {
         p[i] = allowed[i] ? exp(logits[i] / t) : 0;
@@ -74,7 +75,7 @@ static void same_seed_same_text(void **state) {
     (void)state;
     Sampler a = sampler(1, 0, 1), b = sampler(1, 0, 1), c = sampler(1, 0, 1);
     int different = 0;
-    c.seed = 8;
+    c.how.seed = 8;
     for (int i = 0; i < 100; i++) {
         int32_t id = sampler_next(&a, logits, i);
         assert_int_equal(id, sampler_next(&b, logits, i));
