@@ -7,9 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "draft_library.h"
 
 /* A model's state: the sequence's first 'length' tokens, proposals among them. */
 typedef struct Side {
@@ -20,9 +17,8 @@ typedef struct Side {
 } Side;
 
 struct Draft {
-    DraftLibrary library;
     Side model, draft;
-    int32_t *ids;   /* [context] the sequence, as far as it is known */
+    int32_t *ids;   /* [length] the sequence, as far as it is known */
     int64_t known;  /* how many tokens that is */
     float *logits;  /* [STRATA_BACK][V] of the model's last call */
     float *guesses; /* [STRATA_BACK][V] of the draft's */
@@ -123,25 +119,19 @@ static int prefill(Side *x, const int32_t *ids, int64_t count, float *logits, Er
 
 /* == Both ================================================================= */
 
-int draft_open(Draft **out, const Program *p, Session *s, const Region *state, const Tokenizer *t,
+int draft_open(Draft **out, Session *proposer, Session *s, const Region *state, int64_t length,
                Error *e) {
-    *out = NULL;
-    if (!option(p, OPTION_DRAFT)->given) return STATUS_OK;
     Draft *d = *out = calloc(1, sizeof *d);
     if (!d) return error_memory(e, "draft", sizeof *d);
-    int status = draft_library_open(&d->library, p, s, t, e);
-    if (status) return status;
-    int32_t vocab = s->m->vocab, own = d->library.session.m->context;
-    size_t room = (size_t)vocab * STRATA_BACK;
-    d->ids = calloc((size_t)s->m->context, sizeof *d->ids);
+    int64_t own = proposer->m->context;
+    size_t room = (size_t)s->m->vocab * STRATA_BACK;
+    d->ids = calloc((size_t)length, sizeof *d->ids);
     d->logits = calloc(room, sizeof *d->logits);
     d->guesses = calloc(room, sizeof *d->guesses);
     if (!d->ids || !d->logits || !d->guesses)
         return error_memory(e, "logits", 2 * room * sizeof *d->logits);
-    status = open_side(&d->model, s, state, s->m->context, e);
-    return status ? status
-                  : open_side(&d->draft, &d->library.session, NULL,
-                              own < s->m->context ? own : s->m->context, e);
+    int status = open_side(&d->model, s, state, length, e);
+    return status ? status : open_side(&d->draft, proposer, NULL, own < length ? own : length, e);
 }
 
 void draft_close(Draft *d) {
@@ -149,7 +139,6 @@ void draft_close(Draft *d) {
     region_close(&d->model.copy);
     region_close(&d->draft.copy);
     region_close(&d->draft.state);
-    draft_library_close(&d->library);
     free(d->ids), free(d->logits), free(d->guesses);
     free(d);
 }
@@ -180,7 +169,7 @@ int draft_read(Draft *d, const int32_t *ids, int64_t count, float *logits, Error
 
 /* Proposes 'most' tokens at most, fewer where the draft's text ends. */
 static int propose(Draft *d, int64_t most, draft_draw_fn draw, void *user, Error *e) {
-    int64_t V = d->library.session.m->vocab, read = d->known - d->draft.length;
+    int64_t V = d->model.s->m->vocab, read = d->known - d->draft.length;
     int status = keep_copy(&d->draft, e);
     if (!status) status = catch_up(&d->draft, d->ids, d->known, d->guesses, e);
     float *last = d->guesses + (read > 0 ? (read - 1) % STRATA_BACK : 0) * V;
@@ -226,9 +215,7 @@ int draft_next(Draft *d, int32_t id, draft_draw_fn draw, void *user, float *logi
     return status;
 }
 
-void draft_tell(const Draft *d) {
-    char line[120];
-    int n = print_text(line, sizeof line, "draft: %lld of %lld proposed tokens held\n",
-                       (long long)d->taken, (long long)d->proposed);
-    (void)!write(STDERR_FILENO, line, (size_t)n);
+void draft_counts(const Draft *d, int64_t *proposed, int64_t *held) {
+    *proposed = d->proposed;
+    *held = d->taken;
 }

@@ -7,8 +7,7 @@
 #ifndef STRATA_DRAFT_H
 #define STRATA_DRAFT_H
 
-#include "sample.h"
-#include "standalone.h"
+#include "session.h"
 
 typedef struct Draft Draft;
 
@@ -17,9 +16,9 @@ typedef struct Draft Draft;
 typedef int32_t (*draft_draw_fn)(void *user, const float *logits, const int32_t *proposed,
                                  int64_t count);
 
-/* --draft and --draft-weights, for sequences of 's' in 'state'; 't' is what its tokens are ids of.
-** *out stays NULL where the command line has no draft. */
-int draft_open(Draft **out, const Program *p, Session *s, const Region *state, const Tokenizer *t,
+/* 'proposer' is the model that proposes, for sequences of 's' in 'state', of 'length' tokens at
+** most; all of them stay. To be closed, after errors too. */
+int draft_open(Draft **out, Session *proposer, Session *s, const Region *state, int64_t length,
                Error *e);
 void draft_close(Draft *d); /* harmless on NULL */
 int draft_reset(Draft *d, Error *e);
@@ -29,7 +28,7 @@ int draft_read(Draft *d, const int32_t *ids, int64_t count, float *logits, Error
 /* Appends a token; the logits behind it. */
 int draft_next(Draft *d, int32_t id, draft_draw_fn draw, void *user, float *logits, Error *e);
 
-/* "draft: 41 of 63 tokens held ..." on standard error. */
-void draft_tell(const Draft *d);
+/* Proposals so far, and those of them that held. */
+void draft_counts(const Draft *d, int64_t *proposed, int64_t *held);
 
 #endif

@@ -142,7 +142,7 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
         if (!status) status = writing_reset(&x, e);
         if (!status) status = sample(&x, q, count, e);
     }
-    if (x.draft && !status) draft_tell(x.draft);
+    if (!status) writing_tell_draft(&x);
     writing_close(&x);
     return status;
 }

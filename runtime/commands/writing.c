@@ -57,6 +57,16 @@ void writing_tell(const TokenWriter *x, Text *t) {
     if (some) text_add(t, ", as the checkpoint recommends; options say otherwise\n");
 }
 
+void writing_tell_draft(const TokenWriter *x) {
+    int64_t proposed, held;
+    char line[120];
+    if (!x->draft) return;
+    draft_counts(x->draft, &proposed, &held);
+    int n = print_text(line, sizeof line, "draft: %lld of %lld proposed tokens held\n",
+                       (long long)held, (long long)proposed);
+    (void)!write(STDERR_FILENO, line, (size_t)n);
+}
+
 /* Special tokens have none: text never ends before them. */
 static bool has_text(const Tokenizer *t, int32_t id) {
     Decoder d = { .begun = true };
@@ -104,7 +114,10 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
     if (!status && !x->logits)
         status = error_memory(e, "logits", (size_t)p->m->vocab * sizeof *x->logits);
     if (!status) status = session_state(s, &x->state, p->m->context, e);
-    return status ? status : draft_open(&x->draft, p, s, &x->state, t, e);
+    if (status || !option(p, OPTION_DRAFT)->given) return status;
+    status = draft_library_open(&x->library, p, s, t, e);
+    return status ? status
+                  : draft_open(&x->draft, &x->library.session, s, &x->state, p->m->context, e);
 }
 
 void writing_close(TokenWriter *x) {
@@ -115,6 +128,7 @@ void writing_close(TokenWriter *x) {
     decoder_free(&x->decoder);
     sampler_close(&x->sampler);
     draft_close(x->draft);
+    draft_library_close(&x->library);
     region_close(&x->state);
 }
 

@@ -6,6 +6,7 @@
 #define STRATA_WRITING_H
 
 #include "draft.h"
+#include "draft_library.h"
 #include "sample.h"
 #include "standalone.h"
 #include "text_stops.h"
@@ -24,10 +25,11 @@ typedef struct TokenWriter {
     int64_t position; /* tokens of the sequence */
     int32_t *ids;     /* [context] with --slide: those of them that the state has; else NULL */
     int64_t held;     /* how many those are */
-    Draft *draft;     /* NULL: none */
-    int32_t unread;   /* a token that was drawn and is not part of it yet; -1: none */
-    char last;        /* byte of the answer that was written; 0: none */
-    bool closed;      /* nobody reads what is written */
+    DraftLibrary library;
+    Draft *draft;   /* NULL: none */
+    int32_t unread; /* a token that was drawn and is not part of it yet; -1: none */
+    char last;      /* byte of the answer that was written; 0: none */
+    bool closed;    /* nobody reads what is written */
     /* what ends an answer beside the tokenizer's ends: texts, which are not written, and those of
     ** them that are tokens, an id (-1: none), a byte in the text (0: none), and a flag that is
     ** looked at between tokens (NULL: none) */
@@ -44,6 +46,8 @@ int writing_open(TokenWriter *x, const Program *p, Session *s, const Tokenizer *
                  const char *command, Error *e);
 /* Adds a line of what the sampler has from the checkpoint; nothing where that is nothing. */
 void writing_tell(const TokenWriter *x, Text *t);
+/* "draft: 41 of 63 proposed tokens held" on standard error; nothing without a draft. */
+void writing_tell_draft(const TokenWriter *x);
 void writing_close(TokenWriter *x);          /* harmless on {0} */
 int writing_reset(TokenWriter *x, Error *e); /* the sequence is empty again */
 

@@ -350,7 +350,7 @@ int command_chat(const Program *p, Error *e) {
     if (!status) status = open_chat(&c, &s, &t, e);
     if (!status) hold_interrupts(), greet(&c);
     if (!status) status = converse(&c, e);
-    if (!status && c.writing.draft) draft_tell(c.writing.draft);
+    if (!status) writing_tell_draft(&c.writing);
     free(c.line);
     text_free(&c.system);
     text_free(&c.lines);
