@@ -133,13 +133,13 @@ static int generate(const Program *p, Session *s, const Tokenizer *t, const Prom
                     int64_t count, Error *e) {
     TokenWriter x = { 0 };
     int64_t samples = option(p, OPTION_SAMPLES)->count;
-    int status = writing_open(&x, p, s, t, "generate", e);
+    writing_settings(&x, p, t, "generate");
+    int status = writing_open(&x, p, s, e);
     if (!status) tell_sampling(&x);
     if (!status) status = sample(&x, q, count, e);
     for (int64_t i = 1; i < samples && !status && !x.closed; i++) {
-        x.sampler.how.seed++;
         status = console_write("---\n", 4, &x.closed, e);
-        if (!status) status = writing_reset(&x, e);
+        if (!status) status = sequence_reset(x.sequence, x.how.sampling.seed + (uint64_t)i, e);
         if (!status) status = sample(&x, q, count, e);
     }
     if (!status) writing_tell_draft(&x);

@@ -25,6 +25,7 @@ typedef struct Chat {
     const Program *p;
     const ChatTemplate *template;
     TokenWriter writing;
+    int32_t stop;  /* the template's token that ends an answer; -1: none */
     bool terminal; /* somebody types */
     bool answered; /* there is an answer whose end is not in the sequence yet */
     Text system;   /* what the conversation begins with; empty: nothing */
@@ -84,7 +85,7 @@ static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 /* The end of the last answer, and what follows it. */
 static int add_end(const Chat *c, TokenIds *ids, Error *e) {
     const ChatTemplate *t = c->template;
-    int32_t end = c->writing.stop >= 0 ? c->writing.stop : c->writing.tokenizer->end;
+    int32_t end = c->stop >= 0 ? c->stop : c->writing.tokenizer->end;
     if (!c->answered) return STATUS_OK;
     if (!t->end_byte && end >= 0) token_ids_add(ids, end);
     return chat_template_write(c->writing.tokenizer, t->after, "", 0, ids, e);
@@ -105,11 +106,14 @@ static int add_begin(const Chat *c, TokenIds *ids, Error *e) {
     return chat_template_write(t, c->template->system, c->system.at, c->system.length, ids, e);
 }
 
+/* Tokens of the conversation. */
+static int64_t said(const Chat *c) { return sequence_tokens(c->writing.sequence); }
+
 static int full(const Chat *c, int64_t count, Error *e) {
     return error_set(e, STATUS_USER,
                      "chat: expected a conversation of at most the context, %d tokens, found %lld; "
                      "/reset begins another",
-                     c->p->m->context, (long long)(c->writing.position + count));
+                     c->p->m->context, (long long)(c->writing.sequence->position + count));
 }
 
 /* A note in the place of an error that ends nothing. */
@@ -124,14 +128,14 @@ static void note(const Error *e) {
 
 static int answer(Chat *c, const TokenIds *ids, Error *e) {
     TokenWriter *x = &c->writing;
-    int64_t left = c->p->m->context - x->position - (x->unread >= 0) - ids->count;
+    int64_t left = c->p->m->context - said(c) - ids->count;
     int status = writing_read(x, ids->at, ids->count, e);
     c->answered = true;
     if (!status) status = writing_answer(x, c->most < left ? c->most : left, e);
     if (!status) status = writing_end(x, e);
     if (!status && !isatty(STDOUT_FILENO) && !c->template->end_byte && !x->last)
         status = console_write("\n", 1, &x->closed, e);
-    if (!status && c->most >= left && x->unread >= 0 && x->position + 1 >= c->p->m->context)
+    if (!status && c->most >= left && said(c) >= c->p->m->context)
         tell("note: the context is full; /reset begins another conversation\n");
     interrupted = 0;
     return status;
@@ -142,9 +146,9 @@ static int add_message(const Chat *c, const char *text, size_t length, TokenIds 
     const TokenWriter *x = &c->writing;
     const ChatTemplate *t = c->template;
     Text both = { 0 };
-    int status = x->position ? add_end(c, ids, e) : add_begin(c, ids, e);
+    int status = said(c) ? add_end(c, ids, e) : add_begin(c, ids, e);
     if (status) return status;
-    if (!x->position && c->system.length && chat_template_inner_system(t)) {
+    if (!said(c) && c->system.length && chat_template_inner_system(t)) {
         text_bytes(&both, c->system.at, c->system.length);
         text_bytes(&both, t->system + 2, strlen(t->system + 2));
     }
@@ -167,8 +171,7 @@ static int message(Chat *c, const char *text, size_t length, Error *e) {
     TokenIds ids = { .width = 4, .grows = true };
     const TokenWriter *x = &c->writing;
     int status = add_message(c, text, length, &ids, e);
-    if (!status && x->position + (x->unread >= 0) + ids.count >= c->p->m->context)
-        status = full(c, ids.count, e);
+    if (!status && said(c) + ids.count >= c->p->m->context) status = full(c, ids.count, e);
     else if (!status) {
         tell_text(x->tokenizer, &ids);
         status = answer(c, &ids, e);
@@ -207,7 +210,7 @@ static int command(Chat *c, const char *word, bool *quit, Error *e) {
     if (*quit) return STATUS_OK;
     if (!strcmp(word, "/reset")) {
         c->answered = false;
-        return writing_reset(&c->writing, e);
+        return sequence_reset(c->writing.sequence, c->writing.how.sampling.seed, e);
     }
     if (!strcmp(word, "/help")) tell(help);
     else unknown_command(word);
@@ -278,17 +281,27 @@ static int find_system(Chat *c, const Tokenizer *t, Error *e) {
     return text_status(&c->system, e);
 }
 
+/* What ends an answer, besides the ends of other texts: the template's end, and an interrupt. */
+static void open_answers(Chat *c, const Tokenizer *t) {
+    TokenWriter *x = &c->writing;
+    writing_settings(x, c->p, t, "chat");
+    c->stop = tokenizer_find(t, c->template->end);
+    x->how.token = &c->stop;
+    x->how.tokens = c->stop >= 0;
+    x->how.stop_byte = c->template->end_byte;
+    x->interrupted = &interrupted;
+}
+
 static int open_chat(Chat *c, Session *s, const Tokenizer *t, Error *e) {
     const OptionValue *most = option(c->p, OPTION_MAX_TOKENS);
     int status = chat_template_find(option(c->p, OPTION_TEMPLATE)->text, t, &c->template, e);
     if (!status) status = check_system(c, e);
     if (!status) status = find_system(c, t, e);
-    if (!status) status = writing_open(&c->writing, c->p, s, t, "chat", e);
+    if (status) return status;
+    open_answers(c, t);
+    status = writing_open(&c->writing, c->p, s, e);
     if (status) return status;
     c->most = most->given ? most->count : c->p->m->context;
-    c->writing.interrupted = &interrupted;
-    c->writing.stop = tokenizer_find(t, c->template->end);
-    c->writing.stop_byte = c->template->end_byte;
     c->terminal = isatty(STDIN_FILENO);
     c->room = (size_t)c->p->m->context * LONGEST_TOKEN;
     c->line = malloc(c->room + 1);
