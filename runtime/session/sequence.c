@@ -60,6 +60,7 @@ static int empty_state(Sequence *x, Error *e) {
 int sequence_open(Sequence *x, SequenceSlot *slot, const SequenceSettings *how, Error *e) {
     *x = (Sequence){ .slot = slot, .how = *how, .text = &no_text, .unread = -1 };
     x->decoder.begun = true; /* behind the prompt */
+    x->phase = how->told ? SEQUENCE_WRITES : SEQUENCE_WAITS;
     int status = slot->used ? empty_state(x, e) : STATUS_OK;
     slot->used = true;
     if (status || how->told) return status;
@@ -86,7 +87,7 @@ void sequence_close(Sequence *x) {
 int sequence_reset(Sequence *x, uint64_t seed, Error *e) {
     x->position = 0;
     x->unread = -1;
-    x->phase = SEQUENCE_WAITS;
+    x->phase = x->how.told ? SEQUENCE_WRITES : SEQUENCE_WAITS;
     x->sampler.how.seed = seed;
     sampler_forget(&x->sampler);
     return empty_state(x, e);
@@ -210,10 +211,7 @@ void sequence_start(Sequence *x, int64_t most) {
     x->phase = x->left > 0 ? SEQUENCE_WRITES : SEQUENCE_LENGTH;
 }
 
-void sequence_append(Sequence *x, int32_t id) {
-    x->unread = id;
-    if (--x->left <= 0) x->phase = SEQUENCE_LENGTH;
-}
+void sequence_append(Sequence *x, int32_t id) { x->unread = id; }
 
 /* The tokenizer's ends, and those of the settings. */
 static bool stops_at(const Sequence *x, int32_t id) {
@@ -262,7 +260,8 @@ int sequence_draw(Sequence *x, Error *e) {
         x->phase = SEQUENCE_TOKEN;
         return STATUS_OK;
     }
-    sequence_append(x, id);
+    x->unread = id;
+    if (--x->left == 0) x->phase = SEQUENCE_LENGTH;
     return add_text(x, id, e);
 }
 

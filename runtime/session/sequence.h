@@ -39,7 +39,7 @@ typedef struct SequenceSlot {
 
 typedef enum SequencePhase {
     SEQUENCE_WAITS,  /* nobody has asked for an answer */
-    SEQUENCE_WRITES, /* it gets a token in each step */
+    SEQUENCE_WRITES, /* it gets a token in each step; a told one always does */
     /* the answer ended, since */
     SEQUENCE_LENGTH, /* it has as many tokens as were asked for */
     SEQUENCE_TOKEN,  /* a token came that ends it */
@@ -79,7 +79,7 @@ int sequence_read(Sequence *x, const int32_t *ids, int64_t count, Error *e);
 /* An answer begins with the next step, of 'most' tokens at most, and no more than the slot has room
 ** for, unless it slides. */
 void sequence_start(Sequence *x, int64_t most);
-/* A token of the answer, which the model reads in the next step. */
+/* The next token of a sequence that is told, which the model reads in the next step. */
 void sequence_append(Sequence *x, int32_t id);
 /* The answer gets no more tokens: x->text is what an incomplete character leaves, and what was held
 ** back as the beginning of a text that ends answers. */

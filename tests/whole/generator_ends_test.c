@@ -139,29 +139,44 @@ static void turns_end_each(void **state) {
     }
 }
 
+/* What was there before: nothing, a sequence that left in the middle of its answer, or one that is
+** made empty there. */
+typedef enum Before { NOTHING, LEFT, RESET, BEFORES } Before;
+
+static Writing begin_after(Generator *g, const Wish *want, Before before) {
+    Writing w = wish_begin(g, want);
+    if (before == NOTHING) return w;
+    wish_check(generator_step(g, &wish_error));
+    wish_check(generator_step(g, &wish_error));
+    if (before == LEFT) {
+        sequence_close(w.x);
+        return wish_begin(g, want);
+    }
+    wish_check(sequence_reset(w.x, want->how.sampling.seed, &wish_error));
+    assert_int_equal(sequence_tokens(w.x), 0);
+    wish_read(&w, want->prompt);
+    sequence_start(w.x, want->most);
+    return w;
+}
+
 static void slots_are_used_again(void **state) {
     (void)state;
     for (int m = 0; m < MODELS; m++) {
         Session *s = &wish_session[m];
         Generator *g = wish_slots(s, 1);
-        for (int i = 0; i < 2 * WISHES; i++) {
-            Writing w = wish_begin(g, &wish[i % WISHES]);
+        for (int i = 0; i < BEFORES * WISHES; i++) {
+            const Wish *want = &wish[i % WISHES];
+            Writing w = begin_after(g, want, (Before)(i / WISHES));
             Sequence *none;
             assert_int_equal(generator_add(g, &none, &wish[0].how, &wish_error), STATUS_LIMIT);
             assert_string_equal(wish_error.text,
                                 "likeliest: expected a free slot, found all 1 taken");
             assert_null(none);
             wish_error = (Error){ 0 };
-            if (i < WISHES) { /* leaves in the middle of its answer */
-                wish_check(generator_step(g, &wish_error));
-                wish_check(generator_step(g, &wish_error));
-                sequence_close(w.x);
-                w = wish_begin(g, &wish[i]);
-            }
             do
                 wish_check(generator_step(g, &wish_error));
             while (wish_take(&w));
-            char *text = wish_alone(s, &wish[i % WISHES]);
+            char *text = wish_alone(s, want);
             wish_same(s, &w, text);
             free(text);
         }

@@ -1,54 +1,40 @@
 /* SPDX-License-Identifier: MIT
-** Continuations: a context is read once into a state, each of its continuations goes on in a copy
-** of that, token by token, as many at once as there are copies.
+** Continuations: a context is read once into a sequence, and each of its continuations goes on in a
+** copy of that, token by token, as many at once as there are copies (generator.h).
 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
+#include "generator.h"
 #include "score.h"
 
 enum { SLOTS = 32, PIECE = 2048 }; /* tokens of a context that are read at once */
 
-typedef struct ScoreJob { /* a continuation in a state of its own */
+static const SequenceSettings told = { .name = "score", .told = true };
+
+typedef struct ScoreJob { /* a continuation in a sequence of its own */
     ScoreSpan *span;
-    int64_t next;  /* of its tokens, the one to be fed */
-    Region *state; /* one of 'slot' */
+    int64_t next; /* of its tokens, the one that the model reads next */
+    Sequence *sequence;
 } ScoreJob;
 
 struct ScoreRun {
-    Session *s;
-    Region base, slot[SLOTS]; /* after a context; after a part of a continuation */
-    ScoreJob job[SLOTS];      /* the first 'jobs' are at work, the states of the others are free */
+    const strata_model *m;
+    Generator *generator;
+    Sequence *base; /* a context, of which continuations are copies */
+    ScoreJob job[SLOTS];
     int32_t slots, jobs;
-    int64_t longest;
-    float *after, *logits;   /* [V] after the context; [slots, V] */
     const ScoreSpan *shared; /* whose context 'base' holds; NULL: nobody's */
 };
 
 /* As many as an eighth of the memory holds. */
 static int32_t count_slots(const Session *s, int64_t longest) {
-    uint64_t bytes = s->api->state_bytes(longest) + (uint64_t)s->m->vocab * sizeof(float);
-    uint64_t fit = memory_physical() / 8 / bytes, most = (uint64_t)s->m->chunk;
+    uint64_t fit = memory_physical() / 8 / generator_slot_bytes(s, longest);
+    uint64_t most = (uint64_t)s->m->chunk;
     most = most < SLOTS ? most : SLOTS;
     return (int32_t)(fit < 1 ? 1 : fit < most ? fit : most);
-}
-
-static int open_states(ScoreRun *run, Error *e) {
-    Session *s = run->s;
-    size_t V = (size_t)s->m->vocab;
-    int64_t piece = run->longest < PIECE ? run->longest : PIECE;
-    run->after = malloc(V * sizeof *run->after);
-    run->logits = malloc((size_t)run->slots * V * sizeof *run->logits);
-    if (!run->after || !run->logits) return error_memory(e, "logits", (size_t)run->slots * V * 4);
-    int status = session_arena(s, piece > run->slots ? piece : run->slots, true, e);
-    if (!status) status = session_state(s, &run->base, run->longest, e);
-    for (int32_t i = 0; i < run->slots && !status; i++) {
-        status = session_state(s, &run->slot[i], run->longest, e);
-        run->job[i].state = &run->slot[i];
-    }
-    return status;
 }
 
 ScoreRun *score_run_open(Session *s, int64_t longest, Error *e) {
@@ -57,35 +43,32 @@ ScoreRun *score_run_open(Session *s, int64_t longest, Error *e) {
         error_memory(e, "score", sizeof *run);
         return NULL;
     }
-    run->s = s;
-    run->longest = longest;
+    run->m = s->m;
     run->slots = count_slots(s, longest);
-    if (!open_states(run, e)) return run;
+    int status = generator_open(&run->generator, s, NULL, run->slots + 1, longest, e);
+    if (!status) status = generator_add(run->generator, &run->base, &told, e);
+    if (!status) return run;
     score_run_close(run);
     return NULL;
 }
 
 void score_run_close(ScoreRun *run) {
     if (!run) return;
-    region_close(&run->base);
-    for (int32_t i = 0; i < run->slots; i++)
-        region_close(&run->slot[i]);
-    free(run->after);
-    free(run->logits);
+    generator_close(run->generator);
     free(run);
 }
 
 /* Token i of a continuation under the logits of the position before it. */
 static int add_token(const ScoreRun *run, ScoreSpan *x, int64_t i, const float *logits, Error *e) {
     int32_t best = 0, target = x->ids[x->context + i];
-    for (int32_t v = 0; v < run->s->m->vocab; v++) {
+    for (int32_t v = 0; v < run->m->vocab; v++) {
         if (!isfinite(logits[v]))
             return error_set(e, STATUS_USER,
                              "score: expected finite logits; the weights are not usable");
         if (logits[v] > logits[best]) best = v;
     }
     double sum = 0, top = logits[best];
-    for (int32_t v = 0; v < run->s->m->vocab; v++)
+    for (int32_t v = 0; v < run->m->vocab; v++)
         sum += exp(logits[v] - top);
     x->nll += log(sum) + top - logits[target];
     x->greedy = x->greedy && best == target;
@@ -94,26 +77,17 @@ static int add_token(const ScoreRun *run, ScoreSpan *x, int64_t i, const float *
 
 /* One more token of every continuation at work; those that are done leave. */
 static int step(ScoreRun *run, Error *e) {
-    Session *s = run->s;
-    int32_t next[SLOTS];
-    void *state[SLOTS];
-    for (int32_t i = 0; i < run->jobs; i++) {
-        const ScoreJob *job = &run->job[i];
-        next[i] = job->span->ids[job->span->context + job->next];
-        state[i] = job->state->at;
-    }
-    int status = session_check(
-        s,
-        s->api->decode(s->ctx.at, s->weights.at, state, run->jobs, s->arena.at, next, run->logits),
-        "decode", e);
-    for (int32_t i = 0; i < run->jobs && !status; i++)
-        status = add_token(run, run->job[i].span, ++run->job[i].next,
-                           run->logits + (int64_t)i * s->m->vocab, e);
+    int status = generator_advance(run->generator, e);
     for (int32_t i = run->jobs; !status && i-- > 0;) {
-        if (run->job[i].next + 1 < run->job[i].span->count) continue;
-        ScoreJob done = run->job[i];
-        run->job[i] = run->job[--run->jobs];
-        run->job[run->jobs] = done;
+        ScoreJob *job = &run->job[i];
+        const ScoreSpan *x = job->span;
+        status = add_token(run, job->span, ++job->next, job->sequence->slot->logits, e);
+        if (job->next + 1 < x->count) {
+            sequence_append(job->sequence, x->ids[x->context + job->next]);
+            continue;
+        }
+        sequence_close(job->sequence);
+        *job = run->job[--run->jobs];
     }
     return status;
 }
@@ -124,37 +98,32 @@ static bool same_context(const ScoreSpan *a, const ScoreSpan *b) {
 }
 
 static int read_context(ScoreRun *run, const ScoreSpan *x, Error *e) {
-    Session *s = run->s;
     if (same_context(run->shared, x)) return STATUS_OK;
     run->shared = NULL;
-    int status = session_check(s, s->api->state_init(s->ctx.at, run->base.at, run->longest),
-                               "state_init", e);
+    int status = sequence_reset(run->base, 0, e);
     for (int64_t at = 0, n; at < x->context && !status; at += n) {
         n = x->context - at < PIECE ? x->context - at : PIECE;
-        float *out = at + n == x->context ? run->after : NULL;
-        status = session_check(s,
-                               s->api->prefill(s->ctx.at, s->weights.at, run->base.at, s->arena.at,
-                                               x->ids + at, n, out),
-                               "prefill", e);
+        status = sequence_read(run->base, x->ids + at, n, e);
     }
     if (!status) run->shared = x;
     return status;
 }
 
-/* Scores the first token, and gives the continuation a state where there are more. */
+/* Scores the first token, and gives the continuation a sequence where there are more. */
 static int begin(ScoreRun *run, ScoreSpan *x, Error *e) {
-    Session *s = run->s;
     x->greedy = true;
     int status = read_context(run, x, e);
-    if (!status) status = add_token(run, x, 0, run->after, e);
+    if (!status) status = add_token(run, x, 0, run->base->slot->logits, e);
     while (!status && x->count > 1 && run->jobs == run->slots)
         status = step(run, e);
     if (status || x->count == 1) return status;
     ScoreJob *job = &run->job[run->jobs++];
-    job->span = x;
-    job->next = 0;
-    return session_check(s, s->api->state_copy(s->ctx.at, job->state->at, run->base.at),
-                         "state_copy", e);
+    *job = (ScoreJob){ .span = x };
+    status = generator_add(run->generator, &job->sequence, &told, e);
+    if (!status) status = sequence_copy(job->sequence, run->base, e);
+    if (status) return status;
+    sequence_append(job->sequence, x->ids[x->context]);
+    return STATUS_OK;
 }
 
 int score_continuations(ScoreRun *run, ScoreRequest *q, int32_t requests, Error *e) {
