@@ -23,6 +23,10 @@ static int find_stops(Sequence *x, Error *e) {
     const SequenceSettings *how = &x->how;
     const Tokenizer *t = x->slot->tokenizer;
     size_t room = how->tokens + how->stops + 1;
+    for (size_t i = 0; i < how->stops; i++)
+        if (!*how->stop[i])
+            return error_set(e, STATUS_USER, "%s: expected a text that ends answers, found ''",
+                             how->name);
     x->token = calloc(room, sizeof *x->token);
     if (!x->token) return error_memory(e, "stops", room * sizeof *x->token);
     for (size_t i = 0; i < how->tokens; i++)
@@ -152,22 +156,19 @@ static int32_t guess(void *user, const float *logits, const int32_t *proposed, i
     return id;
 }
 
-/* Room for so many more tokens behind those that were read. */
+/* Room for so many more tokens. */
 static int check_room(const Sequence *x, int64_t count, Error *e) {
-    int64_t most = x->slot->length;
-    if (count > 0 && (x->ids || count <= most - x->position)) return STATUS_OK;
-    if (count < 1)
-        return error_set(e, STATUS_USER, "%s: expected at least one token to read, found none",
-                         x->how.name);
+    int64_t most = x->slot->length, now = sequence_tokens(x);
+    if (x->ids || count <= most - now) return STATUS_OK;
     return error_set(e, STATUS_USER, "%s: expected a sequence of at most %lld tokens, found %lld",
-                     x->how.name, (long long)most, (long long)(x->position + count));
+                     x->how.name, (long long)most, (long long)(now + count));
 }
 
 int sequence_advance(Sequence *x, int32_t *left, Error *e) {
     int32_t id = x->unread;
     int64_t gone = 0;
     *left = -1;
-    int status = check_room(x, 1, e);
+    int status = check_room(x, 0, e);
     if (status) return status;
     x->unread = -1;
     x->position++;
@@ -190,10 +191,10 @@ static int read_last(Sequence *x, Error *e) {
         "decode", e);
 }
 
-int sequence_read(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
+/* Behind the last token, if there is one that was not read. */
+static int read_on(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
     int64_t gone = 0;
     int status = read_last(x, e);
-    if (!status) status = check_room(x, count, e);
     if (status) return status;
     for (int64_t i = 0; i < count; i++)
         sampler_see(&x->sampler, ids[i]);
@@ -201,6 +202,17 @@ int sequence_read(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
     text_stops_reset(&x->stops);
     if (x->ids) hold(x, ids, count, &gone);
     return gone ? slide(x, e) : prefill(x, ids, count, e);
+}
+
+int sequence_read(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
+    if (count < 1)
+        return error_set(e, STATUS_USER, "%s: expected at least one token to read, found none",
+                         x->how.name);
+    int status = check_room(x, count, e);
+    if (status) return status;
+    status = read_on(x, ids, count, e);
+    if (status) x->phase = SEQUENCE_FAILED;
+    return status;
 }
 
 /* == Answering ============================================================ */

@@ -44,7 +44,7 @@ typedef enum SequencePhase {
     SEQUENCE_LENGTH, /* it has as many tokens as were asked for */
     SEQUENCE_TOKEN,  /* a token came that ends it */
     SEQUENCE_TEXT,   /* a text or a byte came that ends it */
-    SEQUENCE_FAILED  /* there was an error */
+    SEQUENCE_FAILED  /* there was an error: it can be made empty, or closed */
 } SequencePhase;
 
 typedef struct Sequence {
@@ -74,7 +74,8 @@ int sequence_reset(Sequence *x, uint64_t seed, Error *e); /* it is empty again *
 ** need to know all tokens. */
 int sequence_copy(Sequence *x, const Sequence *from, Error *e);
 
-/* Reads tokens behind those that are there: a prompt, or what follows an answer. */
+/* Reads tokens behind those that are there: a prompt, or what follows an answer.  Too many or none
+** are an error that leaves the sequence as it was. */
 int sequence_read(Sequence *x, const int32_t *ids, int64_t count, Error *e);
 /* An answer begins with the next step, of 'most' tokens at most, and no more than the slot has room
 ** for, unless it slides. */
