@@ -7,15 +7,7 @@
 
 #include "standalone.h"
 
-int command_info(const Program *p, Error *e);
-int command_train(const Program *p, Error *e);
-int command_eval(const Program *p, Error *e);
-int command_generate(const Program *p, Error *e);
-int command_chat(const Program *p, Error *e);
-int command_logits(const Program *p, Error *e);
-int command_gradients(const Program *p, Error *e);
-int command_bench(const Program *p, Error *e);
-int command_probe(const Program *p, Error *e);
-int command_score(const Program *p, Error *e);
+#define COMMAND(id, name, arguments, words, summary) int command_##name(const Program *p, Error *e);
+#include "program_options.def"
 
 #endif

@@ -12,7 +12,7 @@
 #include "ranks.h"
 #include "ranks.h"
 
-static int command_completion(const Program *p, Error *e) {
+int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
     int status = options_completion(&t, &program_options, p->file, p->options.word[0], e);
     if (!status) return console_text(&t, e);
@@ -44,17 +44,8 @@ static void note_idle(const Program *p) {
 
 static int run(Program *p, int argc, char **argv, Error *e) {
     static int (*const command[COMMANDS])(const Program *, Error *) = {
-        [COMMAND_INFO] = command_info,
-        [COMMAND_TRAIN] = command_train,
-        [COMMAND_EVAL] = command_eval,
-        [COMMAND_GENERATE] = command_generate,
-        [COMMAND_CHAT] = command_chat,
-        [COMMAND_LOGITS] = command_logits,
-        [COMMAND_GRADIENTS] = command_gradients,
-        [COMMAND_BENCH] = command_bench,
-        [COMMAND_PROBE] = command_probe,
-        [COMMAND_SCORE] = command_score,
-        [COMMAND_COMPLETION] = command_completion,
+#define COMMAND(id, name, arguments, words, summary) [COMMAND_##id] = command_##name,
+#include "program_options.def"
     };
     Text t = { 0 };
     if (options_complete(&t, &program_options, NULL, argc, argv)) return console_text(&t, e);

@@ -15,7 +15,7 @@ enum { IN_ALL = ((1 << COMMANDS) - 1) & ~IN_COMPLETION };
 
 static const CommandRow command[COMMANDS] = {
 #define COMMAND(id, name, arguments, words, summary) \
-    [COMMAND_##id] = { name, arguments, words, summary, "" },
+    [COMMAND_##id] = { #name, arguments, words, summary, "" },
 #include "program_options.def"
 };
 
