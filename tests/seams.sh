@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What has a place of its own stands there only:  sh tests/seams.sh
 # Words of processors: in runtime/target and compiler/codegen/target, a folder and a file of each.
+# Command lines and terminals: in runtime/commands, not in runtime/session, which servers use too.
 set -eu
 cd "$(dirname "$0")/.."
 fail() { echo "seams.sh: $*"; exit 1; }
@@ -34,3 +35,9 @@ for file in $sources; do
     }
 done
 [ $found = 0 ] || fail "expected words of processors in files of targets only, found those above"
+
+words='OPTION_|(^|[^a-z_])option\(|"(options|program_options|completion|console|standalone)\.h"'
+words="$words|isatty|STD(IN|OUT|ERR)_FILENO|(^|[^a-z_])(std(in|out|err)|f?printf|puts)($|[^a-z_])"
+if lines=$(grep -nE "$words" runtime/session/*.[ch]); then
+    fail "expected no command line and no terminal in runtime/session, found $lines"
+fi
