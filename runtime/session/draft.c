@@ -167,14 +167,25 @@ int draft_read(Draft *d, const int32_t *ids, int64_t count, float *logits, Error
     return prefill(&d->draft, d->ids + d->draft.length, d->known - d->draft.length, d->guesses, e);
 }
 
+/* The token behind the proposals, drawn as the sequence's own; -1: a logit is not finite. */
+static int32_t guess(const Draft *d, Sampler *sampler, const float *logits, int64_t position) {
+    bool fresh[STRATA_BACK];
+    for (int64_t i = 0; i < d->count; i++)
+        fresh[i] = sampler_see(sampler, d->proposal[i]);
+    int32_t id = sampler_next(sampler, logits, position + d->count);
+    for (int64_t i = 0; i < d->count; i++)
+        if (fresh[i]) sampler_unsee(sampler, d->proposal[i]);
+    return id;
+}
+
 /* Proposes 'most' tokens at most, fewer where the draft's text ends. */
-static int propose(Draft *d, int64_t most, draft_draw_fn draw, void *user, Error *e) {
+static int propose(Draft *d, int64_t most, Sampler *sampler, int64_t position, Error *e) {
     int64_t V = d->model.s->m->vocab, read = d->known - d->draft.length;
     int status = keep_copy(&d->draft, e);
     if (!status) status = catch_up(&d->draft, d->ids, d->known, d->guesses, e);
     float *last = d->guesses + (read > 0 ? (read - 1) % STRATA_BACK : 0) * V;
     while (!status && d->count < most) {
-        int32_t id = draw(user, last, d->proposal, d->count);
+        int32_t id = guess(d, sampler, last, position);
         if (id < 0) break;
         d->proposal[d->count++] = id;
         if (d->count == most) break;
@@ -194,7 +205,7 @@ static int64_t room_of(const Draft *d) {
     return room > 0 ? room : 0;
 }
 
-int draft_next(Draft *d, int32_t id, draft_draw_fn draw, void *user, float *logits, Error *e) {
+int draft_next(Draft *d, int32_t id, Sampler *sampler, int64_t position, float *logits, Error *e) {
     size_t V = (size_t)d->model.s->m->vocab;
     bool held = d->held < d->count && d->proposal[d->held] == id;
     int status = STATUS_OK;
@@ -204,7 +215,7 @@ int draft_next(Draft *d, int32_t id, draft_draw_fn draw, void *user, float *logi
     if (!held && !status) {
         int32_t call[STRATA_BACK];
         int64_t most = room_of(d), read = d->known - d->model.length;
-        if (most) status = propose(d, most, draw, user, e);
+        if (most) status = propose(d, most, sampler, position, e);
         memcpy(call, d->ids + d->model.length, (size_t)read * sizeof *call);
         memcpy(call + read, d->proposal, (size_t)d->count * sizeof *call);
         d->row = read - 1;

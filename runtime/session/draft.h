@@ -7,14 +7,10 @@
 #ifndef STRATA_DRAFT_H
 #define STRATA_DRAFT_H
 
+#include "sample.h"
 #include "session.h"
 
 typedef struct Draft Draft;
-
-/* What is drawn of a model's logits behind 'proposed', tokens of the sequence that the caller has
-** not drawn himself; -1: they are not finite. */
-typedef int32_t (*draft_draw_fn)(void *user, const float *logits, const int32_t *proposed,
-                                 int64_t count);
 
 /* 'proposer' is the model that proposes, for sequences of 's' in 'state', of 'length' tokens at
 ** most; all of them stay. To be closed, after errors too. */
@@ -25,8 +21,9 @@ int draft_reset(Draft *d, Error *e);
 
 /* Appends a prompt; logits [V] of the last token. */
 int draft_read(Draft *d, const int32_t *ids, int64_t count, float *logits, Error *e);
-/* Appends a token; the logits behind it. */
-int draft_next(Draft *d, int32_t id, draft_draw_fn draw, void *user, float *logits, Error *e);
+/* Appends a token; the logits behind it, at 'position' of the sequence.  Proposals are drawn by the
+** sampler that draws the sequence's tokens, which stays as it is. */
+int draft_next(Draft *d, int32_t id, Sampler *sampler, int64_t position, float *logits, Error *e);
 
 /* Proposals so far, and those of them that held. */
 void draft_counts(const Draft *d, int64_t *proposed, int64_t *held);

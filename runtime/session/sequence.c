@@ -144,18 +144,6 @@ static int slide(Sequence *x, Error *e) {
     return status ? status : prefill(x, x->ids, held, e);
 }
 
-/* The token behind others that the draft proposed: drawn as sequence_draw will. */
-static int32_t guess(void *user, const float *logits, const int32_t *proposed, int64_t count) {
-    Sequence *x = user;
-    bool fresh[STRATA_BACK];
-    for (int64_t i = 0; i < count; i++)
-        fresh[i] = sampler_see(&x->sampler, proposed[i]);
-    int32_t id = sampler_next(&x->sampler, logits, x->position + count);
-    for (int64_t i = 0; i < count; i++)
-        if (fresh[i]) sampler_unsee(&x->sampler, proposed[i]);
-    return id;
-}
-
 /* Room for so many more tokens. */
 static int check_room(const Sequence *x, int64_t count, Error *e) {
     int64_t most = x->slot->length, now = sequence_tokens(x);
@@ -174,7 +162,7 @@ int sequence_advance(Sequence *x, int32_t *left, Error *e) {
     x->position++;
     if (x->ids) hold(x, &id, 1, &gone);
     if (gone) return slide(x, e);
-    if (x->draft) return draft_next(x->draft, id, guess, x, x->slot->logits, e);
+    if (x->draft) return draft_next(x->draft, id, &x->sampler, x->position, x->slot->logits, e);
     *left = id;
     return STATUS_OK;
 }
