@@ -24,7 +24,7 @@ int generator_open(Generator **out, Session *s, const Tokenizer *t, int32_t slot
                    Error *e);
 void generator_close(Generator *g); /* with its sequences; harmless on NULL */
 
-/* Bytes that a slot takes, for who chooses how many there are. */
+/* Bytes that a slot takes, by which callers choose how many they open. */
 uint64_t generator_slot_bytes(const Session *s, int64_t length);
 int32_t generator_room(const Generator *g); /* slots that are free */
 
