@@ -113,7 +113,7 @@ int word_unexpected(const Options *o, const char *word, const char *in, Error *e
     const OptionRow *r = first_of(o,
                                   ends_in(word, ".safetensors") ? "weights|init" : "data|prompt");
     if (!r && o->words)
-        return error_set(e, STATUS_USAGE, "%s: expected one %s, found two, '%s' and '%s'", in,
+        return error_set(e, STATUS_USAGE, "%s: expected one word, %s, found two, '%s' and '%s'", in,
                          o->table->command[o->command].arguments, o->word[0], word);
     if (!r) return error_set(e, STATUS_USAGE, "%s: expected an option, found '%s'", in, word);
     return error_set(e, STATUS_USAGE, "%s: expected an option, found '%s'; write %s %s", in, word,

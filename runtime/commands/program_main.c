@@ -10,7 +10,6 @@
 #include "commands.h"
 #include "own_stack.h"
 #include "ranks.h"
-#include "ranks.h"
 
 int command_completion(const Program *p, Error *e) {
     Text t = { 0 };
