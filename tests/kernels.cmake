@@ -16,11 +16,14 @@ set(KERNEL_SETS sse avx2 avx2_wide avx512)
 set(BF16_SETS tiles_in_c pairs_in_c avx512bf16 amx)
 set(TILE_SETS tiles_in_c amx)
 set(SMALL_SETS dots_in_c avxvnni)
-set(KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/runtime/kernels)
-file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.c support/native/*.c)
+get_property(KERNEL_FOLDERS GLOBAL PROPERTY STRATA_KERNEL_FOLDERS)
+list(TRANSFORM KERNEL_FOLDERS PREPEND -I OUTPUT_VARIABLE KERNEL_INCLUDES)
+list(TRANSFORM KERNEL_FOLDERS APPEND /*.c OUTPUT_VARIABLE KERNEL_SOURCES)
+list(TRANSFORM KERNEL_FOLDERS APPEND /*.h OUTPUT_VARIABLE KERNEL_HEADERS)
+file(GLOB KERNEL_SOURCES CONFIGURE_DEPENDS ${KERNEL_SOURCES} support/native/*.c)
 get_property(HOST GLOBAL PROPERTY STRATA_HOST)
 set(TARGET_FOLDER ${PROJECT_SOURCE_DIR}/runtime/target/${HOST})
-file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_FOLDER}/*.h ${TARGET_FOLDER}/*.h)
+file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${KERNEL_HEADERS} ${TARGET_FOLDER}/*.h)
 
 # The level of each (levels.def); other lanes, or what stands in for instructions, in further flags.
 set(LEVEL_sse v2)
@@ -69,7 +72,7 @@ function(kernel_options SET)
     set(KERNEL_TILES 1 PARENT_SCOPE)
   endif()
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed
-      -fno-math-errno -ffp-contract=off -fPIC ${FLAGS} -I${KERNEL_FOLDER} -I${TARGET_FOLDER}
+      -fno-math-errno -ffp-contract=off -fPIC ${FLAGS} ${KERNEL_INCLUDES} -I${TARGET_FOLDER}
       -I${PROJECT_SOURCE_DIR}/runtime -I${PROJECT_SOURCE_DIR}/runtime/base PARENT_SCOPE)
 endfunction()
 
@@ -128,7 +131,7 @@ function(kernel_test NAME SOURCE)
     target_compile_definitions(${NAME}_${SET} PRIVATE LANES=${KERNEL_LANES}
       KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS} KERNEL_TILES=${KERNEL_TILES}
       KERNEL_CPU="x86-64-v${KERNEL_LEVEL}" KERNEL_SET_${SET})
-    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDER} ${TARGET_FOLDER}
+    target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDERS} ${TARGET_FOLDER}
       ${PROJECT_SOURCE_DIR}/runtime/base
       ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
