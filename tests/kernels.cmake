@@ -73,7 +73,7 @@ function(kernel_options SET)
   endif()
   set(KERNEL_FLAGS -std=gnu11 -O2 -gdwarf-4 -Wall -Wextra -Werror -Wno-psabi -Wno-pass-failed
       -fno-math-errno -ffp-contract=off -fPIC ${FLAGS} ${KERNEL_INCLUDES} -I${TARGET_FOLDER}
-      -I${PROJECT_SOURCE_DIR}/runtime -I${PROJECT_SOURCE_DIR}/runtime/base PARENT_SCOPE)
+      -I${PROJECT_SOURCE_DIR}/runtime -I${PROJECT_SOURCE_DIR}/runtime/base/numbers PARENT_SCOPE)
 endfunction()
 
 # OBJECT: what clang makes of SOURCE for SET, with more flags after them.
@@ -132,7 +132,7 @@ function(kernel_test NAME SOURCE)
       KERNEL_LEVEL=${KERNEL_LEVEL} KERNEL_PAIRS=${KERNEL_PAIRS} KERNEL_TILES=${KERNEL_TILES}
       KERNEL_CPU="x86-64-v${KERNEL_LEVEL}" KERNEL_SET_${SET})
     target_include_directories(${NAME}_${SET} PRIVATE ${KERNEL_FOLDERS} ${TARGET_FOLDER}
-      ${PROJECT_SOURCE_DIR}/runtime/base
+      ${PROJECT_SOURCE_DIR}/runtime/base/numbers
       ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMAKE_CURRENT_SOURCE_DIR}/support/native)
     target_link_libraries(${NAME}_${SET} PRIVATE strata_kernels_${SET} PkgConfig::CMOCKA m)
     add_test(NAME ${NAME}_${SET} COMMAND ${NAME}_${SET})
