@@ -78,64 +78,86 @@ static const char *derived(const char *name) {
     return strcmp(name, "attention_lse") ? NULL : "side 1 of `attention` of the same operands, [H]";
 }
 
-static const char shapes[] =
+static const char head[] =
     "# Primitives\n\n"
-    "Generated from the op table, `compiler/graph/ops.def`; do not edit.  A tensor has a "
-    "shape\n"
-    "of inner axes and, if it is an activation, one row per token (`[tokens,8]`).  Axes are\n"
-    "counted from 1, or from the end as -1, -2; an axis left out is the last one.  Numbers "
-    "stand\n"
-    "for constants.  `x:shape()` is the list of inner axes.\n\n"
-    "`rows(mask)` makes a list of some tokens; `gather(x, list)` has rows for those only\n"
-    "(`[rows1,8]`), and so has what is computed of it, at the cost of so many rows; `scatter`\n"
-    "takes it back to all tokens.  Rows of two lists do not mix.  Attention sees keys of "
-    "tokens\n"
-    "that are not later, whichever tokens queries and keys have rows for; one of the two may\n"
-    "have all tokens where the other has a list.  Among rows of a list the tokens before are\n"
-    "those of the list: windows, distances, taps, states count them; places are the text's.\n\n"
-    "Where a row of each token is described, what is the same for all tokens (a parameter, "
-    "what is\n"
-    "made of parameters) is taken, too, if another operand has tokens: it is repeated for "
-    "each,\n"
-    "and its gradient is the sum over them.  A table by distances that is the same for all "
-    "tokens\n"
-    "(`[heads,distances]`) is not repeated, and takes no memory of tokens.\n\n"
-    "`attention` is causal unless `causal = false`, and its scale is 1 / sqrt(d), d the "
-    "channels of\n"
-    "a head of q, unless `scale` says another one; the k-th column of `by_distance` is that of "
-    "the\n"
-    "key k - 1 tokens before, which for k = 1 is the query's own.  In `recurrence` q and k "
+    "On this page you look up the operations that a mixer, sublayer or route can use, with their\n"
+    "shapes and gradients.  It is generated from the op table, `compiler/graph/ops.def`; do not "
+    "edit it.\n\n"
+    "    strata inspect SPEC --graph                 the operations of a spec\n\n"
+    "## Shapes\n\n"
+    "A tensor has a shape of inner axes.  An activation also has one row per token "
+    "(`[tokens,8]`).\n"
+    "Axes are counted from 1, or from the end as -1, -2; the default is the last axis.  Numbers "
+    "are\n"
+    "accepted as constants.  `x:shape()` is the list of inner axes.\n\n"
+    "A parameter, or what is computed from parameters only, is the same for all tokens.  It is\n"
+    "accepted in place of one row per token if another operand has tokens: it is repeated for "
+    "each\n"
+    "token, and its gradient is the sum over tokens.  A table `by_distance` that is the same for "
+    "all\n"
+    "tokens (`[heads,distances]`) is not repeated and takes no memory per token.\n\n"
+    "The class decides fusion: all operations of class row between two others become one "
+    "kernel.\n\n"
+    "## Lists of tokens\n\n"
+    "`rows(mask)` makes a list of some tokens.  `gather(x, list)` has rows for these tokens only\n"
+    "(`[rows1,8]`), and so has everything computed from it, at the cost of that many rows.  "
+    "`scatter`\n"
+    "returns to rows of all tokens.  Rows of two lists cannot be mixed.  Attention sees the keys "
+    "of\n"
+    "tokens that are not later than the query's, whichever tokens have rows; queries or keys may "
     "have\n"
-    "G heads of dk channels, v has H heads of dv, H a multiple of G: head h of v reads head\n"
-    "h * G // H of q and k, counted from 0.  `decay` is the logarithm of what a state is "
-    "multiplied\n"
-    "by, one for a head (`[H]`, `[H,1]`), for each of its dk rows (`[H,dk]`), or a number; "
-    "`delta`\n"
-    "(`[H]` or a number) is what the delta rule's error is multiplied by, and asks for that "
-    "rule.\n"
-    "There is no scale: multiply q by it.\n"
-    "\n";
+    "rows of all tokens while the others have rows of a list.  Among rows of a list, earlier "
+    "tokens are\n"
+    "those of the list: windows, distances, taps and states count them.  Positions are those in "
+    "the text.\n\n"
+    "## Attention and recurrence\n\n"
+    "`attention` is causal unless `causal = false`.  Its scale is 1 / sqrt(d) by default, d being "
+    "the\n"
+    "channels of a head of q.  Column k of `by_distance` belongs to the key k - 1 tokens before "
+    "the\n"
+    "query; column 1 is the query's own key.\n\n"
+    "In `recurrence`, q and k have G heads of dk channels, and v has H heads of dv channels.  H is "
+    "a\n"
+    "multiple of G: head h of v reads head h * G // H of q and k, counted from 0.  `decay` is the\n"
+    "logarithm of the factor that multiplies the state: one per head (`[H]`, `[H,1]`), one for "
+    "each of\n"
+    "its dk rows (`[H,dk]`), or a number.  `delta` (`[H]` or a number) selects the delta rule and\n"
+    "multiplies its error.  There is no scale: multiply q by it.\n\n"
+    "## Pointwise\n\n"
+    "These operations have class row.  Operands broadcast: inner axes are aligned from the right, "
+    "a\n"
+    "missing axis or one of length 1 is repeated, and a value without tokens is repeated for each\n"
+    "token.  The result has the common shape.  In gradients `dy` is the cotangent of the result "
+    "`y`.\n\n"
+    "| function | meaning | gradient |\n|---|---|---|\n";
+
+/* An item of a list, its lines at most 100 columns wide. */
+static void print_item(FILE *f, const char *text) {
+    size_t column = 0;
+    fputs("-", f);
+    for (const char *word = text; *word; word += strspn(word, " ")) {
+        size_t n = strcspn(word, " ");
+        if (column && column + 1 + n > 98) fputs("\n ", f), column = 0;
+        fprintf(f, " %.*s", (int)n, word);
+        column += 1 + n;
+        word += n;
+    }
+    fputs("\n", f);
+}
+
+static void print_structural(FILE *f, const Structural *s) {
+    char text[2048];
+    const char *help = derived(s->name) ? derived(s->name) : op_info[s->op].help;
+    snprintf(text, sizeof text, "`%s` (class %s; gradient: %s): %s.", s->usage,
+             class_name[op_info[s->op].class], has_gradient(s->op), help);
+    print_item(f, text);
+}
 
 void spec_ops_markdown(FILE *f) {
-    fputs(shapes, f);
-    fputs(
-        "The class is what fusion looks at: all of class row between two others become one "
-        "kernel.\n\n"
-        "## Pointwise\n\n"
-        "Class row.  Operands broadcast: inner axes are aligned from the right, a missing axis or\n"
-        "one of length 1 is repeated, and a value without tokens is repeated for each.  The "
-        "result\n"
-        "has the common shape.  In gradients `dy` is the cotangent of the result `y`.\n\n"
-        "| function | meaning | gradient |\n|---|---|---|\n",
-        f);
+    fputs(head, f);
     for (Op op = 0; op < NOP; op++)
         if (op_is_function(op)) print_pointwise(f, op);
-    fputs("\n## Others\n\n| function | class | shape and meaning | gradient |\n|---|---|---|---|\n",
-          f);
-    for (int i = 0; i < ops_count; i++) {
-        Op op = ops_structural[i].op;
-        const char *text = derived(ops_structural[i].name);
-        fprintf(f, "| `%s` | %s | %s | %s |\n", ops_structural[i].usage,
-                class_name[op_info[op].class], text ? text : op_info[op].help, has_gradient(op));
-    }
+    fputs("\n## Others\n\n", f);
+    for (int i = 0; i < ops_count; i++)
+        print_structural(f, &ops_structural[i]);
 }
