@@ -186,7 +186,7 @@ static void push_reworded(lua_State *L, const char *text) {
     lua_pushfstring(L, "expected Lua that runs, found an error: %s", text);
 }
 
-/* Behind "short_src:line: " of the chunk, if the text begins so; else NULL. */
+/* What follows "SOURCE:LINE: " of the chunk if the text begins with that; else NULL. */
 static const char *behind_location(const char *text, const char *source) {
     size_t n = strlen(source);
     if (strncmp(text, source, n) || text[n] != ':') return NULL;
@@ -257,7 +257,7 @@ void spec_relocate(Front *f, const char *text, char *out, size_t size) {
     long line = *p ? strtol(p + 1, (char **)&p, 10) : 1;
     text = *p ? p + 2 : text;
     if (strncmp(text, "expected ", 9)) push_syntax(f->L, text);
-    else lua_pushstring(f->L, text); /* handle_error saw it: nested too deeply */
+    else lua_pushstring(f->L, text); /* spec_handle_error reworded it: nested too deeply */
     snprintf(out, size, "%s:%ld: %s", f->loading, line, lua_tostring(f->L, -1));
     lua_pop(f->L, 1);
 }

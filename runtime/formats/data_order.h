@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Which tokens a batch has: a pure function of (step, row), so that there is nothing to save, and
 ** nothing that depends on threads or on resuming.
-**   random       a window from a token that is drawn uniformly, by Philox(data seed, step, row)
+**   random       a window from a token that is drawn uniformly, by Philox of data seed, step, row
 **   sequential   windows of context + 1 tokens from the first token on, stride context; the
 **                incomplete tail is dropped, then from the first again
 **   shuffled     the same windows, each once an epoch, in an order that is a permutation by the

@@ -82,7 +82,7 @@ static void start_event(Text *b, int64_t step) {
     add_number(b, 2, (uint64_t)step);
 }
 
-/* A Summary.Value: tag = 1, simple_value = 2 */
+/* A Summary.Value: its field 1 is the tag, 2 the number. */
 static void add_scalar(EventFile *f, const EventScalar *s) {
     float x = (float)s->value;
     uint32_t bits;
@@ -94,9 +94,9 @@ static void add_scalar(EventFile *f, const EventScalar *s) {
     add_message(&f->summary, 1, &f->value);
 }
 
-/* A Summary.Value: tag = 1, tensor = 8, metadata = 9.  Its SummaryMetadata: plugin_data = 1, of
-** which plugin_name = 1; data_class = 4 with TENSOR = 2.  Its TensorProto: dtype = 1 with
-** STRING = 7, string_val = 8; without a tensor_shape it is of rank 0. */
+/* A Summary.Value: its field 1 is the tag, 8 the tensor, 9 the metadata.  In the metadata, field 1
+** is the plugin, whose field 1 is its name, and 4 the class of data, TENSOR.  In the tensor, field
+** 1 is the type, STRING, and 8 the text; without a shape its rank is 0. */
 static void add_text(EventFile *f, const char *tag, const char *text, size_t length) {
     enum { TENSOR = 2, STRING = 7 };
     Text plugin = { 0 }, metadata = { 0 }, tensor = { 0 };
@@ -160,7 +160,7 @@ static int create(EventFile *f, const char *folder, Error *e) {
     return error_errno(e, f->path, "create", errno);
 }
 
-/* file_version = 3; session_log = 7 with status START = 1 */
+/* Field 3 of an event is the version of the file, 7 the log of the session: it starts. */
 static int write_start(EventFile *f, int64_t step, Error *e) {
     static const char version[] = "brain.Event:2";
     static const char start[] = { 1 << 3 | VARINT, 1 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** The model's functions, by the rows of abi.def, each of which agrees with abi.h in place and
-** type; PREFIX_name is model_name here. */
+** type; PREFIX_init is model_init here. */
 #ifndef STRATA_FUNCTIONS_H
 #define STRATA_FUNCTIONS_H
 

@@ -80,7 +80,7 @@ static bool claim(strata_pool *p, int64_t *task) {
 }
 
 static void wake(strata_pool *p, pthread_cond_t *condition) {
-    pthread_mutex_lock(&p->lock); /* whoever saw the old flag is inside cond_wait now */
+    pthread_mutex_lock(&p->lock); /* whoever saw the old flag is inside pthread_cond_wait now */
     pthread_mutex_unlock(&p->lock);
     pthread_cond_broadcast(condition);
 }

@@ -56,11 +56,11 @@ typedef struct Event {
     char text[4000]; /* of a value that is a text for the plugin "text" */
 } Event;
 
-/* SummaryMetadata: plugin_data { plugin_name: "text" } data_class: TENSOR */
+/* The metadata of a value: the plugin is named "text", the class of data is TENSOR. */
 static const unsigned char text_plugin[] = { 1 << 3 | 2, 6,   1 << 3 | 2, 4,      't',
                                              'e',        'x', 't',        4 << 3, 2 };
 
-/* TensorProto: dtype: STRING, then string_val. */
+/* A tensor: its type, STRING, then its text. */
 static void read_text(Event *e, const unsigned char *p, size_t n) {
     const unsigned char *end = p + n;
     assert_int_equal(varint(&p), 1 << 3);

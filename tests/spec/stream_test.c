@@ -190,7 +190,7 @@ static void mhc(Reference *r, double x[T][D]) {
 
 /* == Gated residual: X'_i = X_i + beta_i out ============================== */
 
-/* h = mean of g_i Xn_i; v = vec(Xn) / n */
+/* h = mean of g_i Xn_i; v = Xn as a vector, over n */
 static void gated_read(Reference *r, const char *p, double X[][D], int n, double *h, double *v) {
     const int rank = ((const Row *)r->options)->rank, nD = n * D;
     const double *w = P(r, "%s.norm.weight", p), *down = P(r, "%s.gate_down.weight", p),

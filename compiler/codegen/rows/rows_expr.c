@@ -239,7 +239,7 @@ static At in_piece(const Node *stack, At at) {
     return in;
 }
 
-/* Through the table that fill_tables made. */
+/* Through the table that tables_fill made. */
 static V eval_row(RowCode *c, const Node *n, V j, At in) {
     Emit *e = c->e;
     int id = (int)(rows_value(c->r, n) - c->r->value);

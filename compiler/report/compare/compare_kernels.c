@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "rows12_mlp_grad" is "rows_mlp_grad"; names without such a number stay. */
+/* A kernel's name without its number: "rows_mlp_grad" for "rows12_mlp_grad". */
 void compare_role_name(const char *kernel, char to[ROLE_NAME]) {
     size_t head = strcspn(kernel, "0123456789"), digits = 0;
     while (isdigit((unsigned char)kernel[head + digits]))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** The kernel listing: what each kernel computes, one line an operation.
 **
-**   rows3_mlp: row, 48 calls, 2.1k FLOPs and 6.0 KiB per token
+**   rows_mlp: row, 48 calls, 2.1k FLOPs and 6.0 KiB per token
 **     a0                                [tokens,512]   linear of layers.0.attention
 **     v0 = mul a0, a0                   [tokens,512]   specs/small.lua:8
 **

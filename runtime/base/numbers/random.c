@@ -48,7 +48,8 @@ uint64_t random_stream(const char *name) { return xxh64(name, strlen(name), 0); 
 
 /* == Normal deviates, by Box and Muller =================================== */
 
-/* log(x) for normal x > 0: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m-1)/(m+1)). */
+/* log(x) for normal x > 0: x = m 2^e with m in [sqrt 1/2, sqrt 2) and log m = 2 artanh s, where
+** s = (m-1)/(m+1). */
 static double exact_log(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);

@@ -23,12 +23,14 @@ PLAIN static uint32_t saved_by_system(void) {
     return low;
 }
 
-/* Linux gives tiles to processes that ask: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
+/* Linux gives tiles to processes that ask for them by this system call. */
 PLAIN static int tiles_allowed(void) {
+    enum { ARCH_PRCTL = 158, ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
     long result;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "a"(158L), "D"(0x1023L), "S"(18L)
+                     : "a"((long)ARCH_PRCTL), "D"((long)ARCH_REQ_XCOMP_PERM),
+                       "S"((long)XFEATURE_XTILEDATA)
                      : "rcx", "r11", "memory");
     return result == 0;
 }
