@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Measures depth-mixing matrices with the float64 interpreter: one token per sample, all
-** reads in turn.  Reads are taken in batches, so that the graph stays small: walking
-** back from every read makes far more nodes than the reads themselves have.
+** Measures depth-mixing matrices with the float64 interpreter, with one token per sample.  Reads
+** are processed in batches to keep the graph small: walking back from every read makes far more
+** nodes than the reads themselves have.
 */
 #include "mixing.h"
 #include "fatal.h"

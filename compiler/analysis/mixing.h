@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
-** The depth-mixing matrix of a model, whatever its mixer: entry (r, s) is the
-** weight with which read r takes source s.  Sources are the embedding and every
-** sublayer's output; reads are those before the sublayers and the final one, so
-** that read r can see sources 0 ... r.
+** The depth-mixing matrix of a model, for any mixer: entry (r, s) is the weight with which read r
+** takes source s.  Sources are the embedding and every sublayer's output.  Reads are those before
+** the sublayers and the final one, so read r can see sources 0 ... r.
 **
-** Definition.  Take the sublayers out: their outputs become independent inputs v_s,
-** and read r is a function of them and of the mixer's parameters.  A value is a
-** source, and whatever an operation makes of values linearly: one whose rules for
-** the gradients of its operands mention neither a value nor its result.  All else
-** that is computed from sources is a weight: a gate, a softmax, the scale of a norm, a score.
-** With the weights held where they are, read r is linear in the sources,
+** Definition.  Remove the sublayers: their outputs become independent inputs v_s, and read r
+** becomes a function of them and of the mixer's parameters.  A value is a source, or a linear
+** function of values.  An operation is linear in values if its gradient rules mention neither a
+** value nor its result.  Everything else that is computed from sources is a weight: a gate, a
+** softmax, the scale of a norm, a score.  With the weights held constant, read r is linear in the
+** sources,
 **     h_r = sum over s of J_rs v_s,      entry (r, s) = mean of the diagonal of J_rs,
-** a mean over channels.  Where weights depend on the sources the entries do too, and
-** are measured on random ones; the matrix of one token and one channel is what the
-** statements about rank are about.
+** where the mean is taken over channels.  If weights depend on the sources, so do the entries;
+** they are then measured on random sources.  Statements about rank refer to the matrix of one
+** token and one channel.
 */
 #ifndef STRATA_MIXING_H
 #define STRATA_MIXING_H

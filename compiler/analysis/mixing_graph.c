@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
-** Copies what reads need of the model's graph, with the sources cut off, finds out
-** which nodes are values, and walks back from a read through values only.
+** Copies the part of the model's graph that reads need, with the sources cut off, finds out which
+** nodes are values, and walks back from a read through values only.
 **
-** What is linear is read off the gradient rules (the vjp column of ops.def): an
-** operation is linear in an operand if the rule for it mentions neither that operand
-** nor the result, and in several at once if no rule mentions any of them.  Attention
-** mixes values with weights from queries and keys, though its rule is one operation:
-** of a class of its own, it is linear in its third operand.  A product that makes one number
-** of a token is a score: a weight, where it multiplies what it was made of too.
+** The gradient rules (the vjp column of ops.def) say what is linear: an operation is linear in an
+** operand if the rule for it mentions neither that operand nor the result, and in several operands
+** at once if no rule mentions any of them.  Attention is an exception, because its rule is one
+** operation: it mixes values with weights from queries and keys, so it is linear in its third
+** operand.  A product that makes one number per token is a score.  It is a weight, even if it
+** multiplies the value that it was made from.
 **
-** Where routes give layers some tokens only, reads are those of a token that every layer
-** works on: gather and scatter hand on what they get.  What a training step runs otherwise
-** is left out.
+** If routes give layers only some tokens, reads are those of a token that every layer works on:
+** gather and scatter pass on what they get.  Nodes that only a training step runs are left out.
 */
 #include "mixing_graph.h"
 

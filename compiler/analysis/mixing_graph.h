@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The graph of a model's depth reads alone, and of the weights with which they take
-** their sources; see mixing.h for what both are.
+** The graph of a model's depth reads alone, and of the weights with which they take their sources.
+** mixing.h defines both.
 */
 #ifndef STRATA_MIXING_GRAPH_H
 #define STRATA_MIXING_GRAPH_H

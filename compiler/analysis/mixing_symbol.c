@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Depth mixing in symbols, where no entry depends on the data: the walk back from a
-** read is then a graph of parameters and numbers, and an entry a formula such as
+** Depth mixing as formulas, for models whose entries do not depend on the data.  The walk back
+** from a read is then a graph of parameters and numbers, and an entry is a formula such as
 **     layers.0.mlp.residual.alpha         1 - 0.5 layers.1.residual.alpha[0]
-** A formula that would be long, or is none of sums and products, is left out: entries of
-** static hyper-connections are products of matrices.
+** Long formulas are left out, and so are formulas that are not made of sums and products: entries
+** of static hyper-connections are products of matrices.
 */
 #include "mixing.h"
 #include "mixing_graph.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Depth mixing of a trained model: its reads on the sources that a text really gives.
-** The float64 interpreter runs the model on a few windows spread over the text; what it
-** computes as sources is what mixing.c is given.  How many tokens is bounded by the work.
+** Depth mixing of a trained model, with the sources that a real text gives.  The float64
+** interpreter runs the model on a few windows spread over the text, and mixing.c gets the sources
+** that it computed.  The amount of work limits the number of tokens.
 */
 #include "mixing.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Builds the probe's graph; see probe_graph.h.  The model is copied node by node.  A
-** value that is linear in the sources (mixing_graph.h) has a twin, its tangent: the same
-** operation on its operands' tangents, with what it depends on otherwise as it is.
+** Builds the probe's graph; see probe_graph.h.  It copies the model node by node.  A value that is
+** linear in the sources (mixing_graph.h) gets a twin, its tangent: the same operation on the
+** tangents of these operands, with the other operands unchanged.
 */
 #include "probe_graph.h"
 

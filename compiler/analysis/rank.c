@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Numerical rank.  Entries of a depth-mixing matrix may differ by many orders of
-** magnitude (a gate's product over fifty layers), so rows and columns are scaled to
-** size 1 first; then Gaussian elimination with full pivoting.
+** Numerical rank.  Entries of a depth-mixing matrix may differ by many orders of magnitude (a
+** product of gates over fifty layers).  Rows and columns are therefore scaled to size 1 before
+** Gaussian elimination with full pivoting.
 */
 #include "mixing.h"
 #include "fatal.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** See rates_fit.h.  A row kernel takes the longer of its arithmetic and of memory, and which rate
-** its time tells depends on the rates: from a first guess on, each kernel's time goes to what takes
-** most of it, and the rates to what those then say, until that changes nothing.
+** See rates_fit.h.  The time of a row kernel is the longer of its arithmetic and its memory
+** traffic, and which of them it is depends on the rates.  The fit starts with a first guess and
+** alternates between two steps until nothing changes: it assigns each kernel's time to what takes
+** most of it, then computes the rates from these times.
 */
 #include "rates_fit.h"
 

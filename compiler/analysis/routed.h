@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** What routes leave of a model's work and of its cache, for a sequence of some length,
-** against its dense twin: the same spec without its routes.  What works on the rows of a
-** list is counted with the list's share of all tokens, pairs of tokens with the shares of
-** queries and of keys, whoever made the list.
+** How much of a model's work and cache remains with routes, for a sequence of some length,
+** compared with its dense twin: the same spec without routes.  Work on the rows of a list is
+** multiplied by the list's share of all tokens, pairs of tokens by the shares of queries and of
+** keys.
 **
-** Two ways to count: as papers publish it, and as executed, by the costs of the kernels.
+** There are two ways to count: as papers publish it, and as executed, by the costs of the kernels.
 */
 #ifndef STRATA_ROUTED_H
 #define STRATA_ROUTED_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** What depth reads cost in memory traffic, counted from the forward plan.
+** The memory traffic of depth reads, counted in the forward plan.
 **
-** A sublayer's read is all that happens between two sublayers: the write of the
-** one before, the read, the norm.  Its kernels are the row kernels of a site before
-** the first product of the sublayer itself; the mixer's own products, whose weights
-** lie under the site's "residual", belong to it too.
+** A sublayer's read is everything between two sublayers: the previous write, the read, the norm.
+** Its kernels are the row kernels of a site before the first product of the sublayer itself.
+** Products of the mixer belong to the read too; their weights lie under the site's "residual".
 */
 #include "report.h"
 

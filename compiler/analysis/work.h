@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the views of a plan share: its steps as places in the model. */
+** Shared by the views of a plan: its steps as places in the model.
+*/
 #ifndef STRATA_REPORT_WORK_H
 #define STRATA_REPORT_WORK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the object of a row kernel depends on: the words that say which kernels are the same code
-** (rows_identity.c), what a build has only one of, and the lines that the code came from.
+** What the object of a row kernel depends on: the description that tells which kernels share code
+** (rows_identity.c), the settings of a build, and the lines that the code came from.
 */
 #include "kernel_objects.h"
 

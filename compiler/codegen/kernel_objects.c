@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** See kernel_objects.h.  What no store has is written to a module of its own, and two threads make
-** objects of modules: this one, whenever enough of them wait, and another.  An object does not know
-** which number its kernel has in the model: its symbol is as long as any kernel's name, which is
-** written over it when all are there.
+** See kernel_objects.h.  Kernels that the store lacks are written to modules, one kernel each.
+** Two threads compile the modules: the calling thread, whenever enough of them wait, and another
+** one.  An object does not know the number of its kernel in the model: its symbol is a placeholder
+** as long as the longest kernel name, which is overwritten with the name when all objects are
+** there.
 */
 #include "kernel_objects.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A program's row kernels, each an object of its own, so that a build takes from another one what
-** has not changed.
+** Compiles each row kernel of a program to an object of its own, so that a build can reuse
+** unchanged kernels of another build.
 */
 #ifndef STRATA_KERNEL_OBJECTS_H
 #define STRATA_KERNEL_OBJECTS_H

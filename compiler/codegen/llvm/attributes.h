@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Attributes of functions by their names, as those of LLVM's text. */
+** Attributes of functions by the names that they have in LLVM's text form.
+*/
 #ifndef STRATA_ATTRIBUTES_H
 #define STRATA_ATTRIBUTES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What a model calls OpenBLAS by (runtime/model/program.h: k_sgemm, k_blas_open). */
+** The functions by which a model calls OpenBLAS (runtime/model/program.h: k_sgemm, k_blas_open).
+*/
 #ifndef STRATA_BLAS_CALLS_H
 #define STRATA_BLAS_CALLS_H
 

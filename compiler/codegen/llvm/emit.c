@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The LLVM builder behind emit.h.  No operation carries fast-math flags: every
-** sum is in the order written, multiply-add is fused only where e_fma says so.
+** The LLVM builder behind emit.h.  No operation carries fast-math flags: every sum is computed in
+** the order in which it is written, and only e_fma fuses a multiply-add.
 */
 #include "emit.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The vocabulary that kernels are written in: what uses this header reads as the loop nest
-** it generates.  Code generation calls the LLVM API, nothing else does.  Values are float
-** scalars or vectors of any number of lanes; an operation on a scalar and a vector repeats
-** the scalar.
+** The vocabulary in which kernels are written: code that uses this header reads like the loop nest
+** that it generates.  Only code generation calls the LLVM API.  Values are float scalars, or
+** vectors of any number of lanes; an operation on a scalar and a vector repeats the scalar.
 */
 #ifndef STRATA_EMIT_H
 #define STRATA_EMIT_H

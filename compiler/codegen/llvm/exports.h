@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What an object shows of a model: the functions of abi.def, by the names that a prefix gives. */
+** The functions that an object exports: those of abi.def, with the names that a prefix gives them.
+*/
 #ifndef STRATA_EXPORTS_H
 #define STRATA_EXPORTS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Before every load and store of floats a call that tells its address; at the end of every
-** basic block one that tells how many operations it did.  A call of a function of the vector
-** library is one operation a lane, as in cost.c; what that function does inside is told under
-** its own name.  Variables and constant tables are no memory of a kernel: accesses whose
-** address begins at one are left out, and so is a row kernel's scratch, its last argument.
+** Adds a call before every load and store of floats, with the address, and a call at the end of
+** every basic block, with the number of operations in it.  A call of the vector library counts as
+** one operation per lane, as in cost.c; operations inside that function are reported under its own
+** name.  Variables, constant tables and a row kernel's scratch (its last argument) do not count as
+** memory of a kernel: accesses whose address begins at one of these are left out.
 */
 #include "instrument.h"
 

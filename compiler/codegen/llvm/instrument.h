@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** A watched build: functions tell, while they run, which floats they read and write and
-** how many operations on floats they do.  For tests of what the compiler says of its
-** kernels; it is made of the code that is written otherwise, after all optimisations.
+** A watched build: while its functions run, they report which floats they read and write and how
+** many float operations they execute.  Tests use it to check what the compiler says of its
+** kernels.  The calls are added to the ordinary code after all optimisations.
 */
 #ifndef STRATA_INSTRUMENT_H
 #define STRATA_INSTRUMENT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** DWARF through LLVM's DIBuilder: line tables only, no types and no variables.
-** A kernel is a subprogram of the file its first line is in; lines of other files
-** are in lexical blocks of it, as inlined macros would be.
+** DWARF through LLVM's DIBuilder: line tables only, no types and no variables.  A kernel is a
+** subprogram of the file that has its first line.  Lines of other files are in lexical blocks of
+** it, like inlined macros.
 */
 #include "lines.h"
 #include "fatal.h"

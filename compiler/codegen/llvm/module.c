@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** A module: the kernel library and what is generated beside it, and how it becomes an object.
-** What both sides of a link share has a name that no model, C library or program of a user has:
-** "strata." before that in C.
+** A module: the kernel library and the generated code beside it, and how it becomes an object.
+** Names that both sides of a link share begin with "strata.", which no name in a model, the C
+** library or a user's program does in C.
 */
 #include "module.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** An LLVM module on its way to an object.  A model is one module with the kernel library in it, or
-** it is made without: the library's object, compiled when the compiler was built, is linked to it.
+** An LLVM module on its way to an object.  A module either contains the kernel library, or the
+** library is linked to it as an object that was compiled with the compiler.
 */
 #ifndef STRATA_MODULE_H
 #define STRATA_MODULE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Stretches of code as loops.  A run is a group of 'period' stretches that comes 'count' times: of
-** all that differs between them, integers of 64 bits alone, the loop has a column of numbers.
-** Columns that differ by a constant are one; what grows by a constant is no table's.
+** Turns repeated stretches of code into loops.  A run is a group of 'period' stretches that occurs
+** 'count' times.  Only 64-bit integers may differ between the repetitions; the loop has a column
+** of numbers for each difference.  Columns that differ by a constant are merged, and a column that
+** grows by a constant needs no table.
 */
 #include "stretches.h"
 #include "fatal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Stretches of code that follow each other and are the same but for integers become a loop over a
-** table of these integers: code for each of many pieces takes LLVM the time of one piece's.  The
-** same operations are executed in the same order.
+** Consecutive stretches of code that are equal except for integers become a loop over a table of
+** these integers, so that LLVM compiles the code of many pieces in the time of one.  The same
+** operations are executed in the same order.
 */
 #ifndef STRATA_REROLL_H
 #define STRATA_REROLL_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Stretches of code, for reroll.c: what belongs to each, and which are the same but for integers.
+** Finds stretches of code for reroll.c: which instructions belong to each, and which stretches are
+** equal except for integers.
 */
 #ifndef STRATA_STRETCHES_H
 #define STRATA_STRETCHES_H

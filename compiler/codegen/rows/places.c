@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Where a plan's values lie, as references of the driver's tables (program.h). */
+** See places.h.
+*/
 #include "places.h"
 
 #include "sizes.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Where a plan's values lie, as the driver's tables say it. */
+** Where a plan's values lie, as references that the driver's tables (program.h) contain.
+*/
 #ifndef STRATA_PLACES_H
 #define STRATA_PLACES_H
 

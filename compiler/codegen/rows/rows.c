@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What every file of row kernels asks of a node. */
+** Questions about a node that all files of row kernels ask.
+*/
 #include "rows_analysis.h"
 
 enum { LONG_AXIS = 16, FEW_ELEMENTS = 64 };

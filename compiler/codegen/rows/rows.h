@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
 ** Row kernels: analysis (rows_analyse.c) and code (rows_kernel.c).
 **
-** A kernel computes a set of row nodes for tokens [first, first + count).
-** Tokens are taken in tiles of as many as a vector has lanes.  Within a tile
-** the nodes are groups, run one after another: a group is one loop nest over
-** one shape, in which everything that has this shape is computed together in
-** registers.  A group's lanes are channels, for every token of the tile, if its
-** last axis is long; tokens, if its values are a few numbers each.  What passes
-** between groups is kept in scratch, which fits the first-level cache.
-** An iteration is a group of its own, with a loop inside (rows_iterate.c).
+** A kernel computes a set of row nodes for tokens [first, first + count).  It takes tokens in
+** tiles, one token per lane of a vector.  Within a tile it runs one group of nodes after another.
+** A group is one loop nest over one shape, which computes everything with this shape together in
+** registers.  If the last axis is long, the group's lanes are channels, and it runs for every
+** token of the tile.  If values are a few numbers each, its lanes are tokens.  Values that pass
+** between groups are kept in scratch memory, which fits into the first-level cache.  An iteration
+** is a group of its own, with a loop inside (rows_iterate.c).
 */
 #ifndef STRATA_ROWS_H
 #define STRATA_ROWS_H

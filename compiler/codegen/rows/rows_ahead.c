@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Rows that are asked for ahead: while one group computes long, memory brings what later groups of
-** this token and the first ones of the next will read.  Without that each waits for its own, as
-** rows of a list are more streams than a processor follows by itself.
+** Prefetches rows: while a group with a long computation runs, it loads what later groups of this
+** token and the first groups of the next token will read.  Without prefetching, each of these
+** groups waits for memory, because the rows of a list are more streams than a processor follows by
+** itself.
 */
 #include "rows_code.h"
 #include "fatal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Analysis of a row kernel: what it computes, from which operands to which results,
-** and where its scratch is.  Looks at classes and shapes only.
+** Analysis of a row kernel: what it computes, from which operands, to which results, and where its
+** scratch lies.  It looks at classes and shapes only.
 */
 #include "descent.h"
 #include "rows_analysis.h"

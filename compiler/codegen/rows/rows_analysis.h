@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the files of a row kernel's analysis share: rows_analyse.c calls rows_numbers.c,
-** rows_series.c, rows_stored.c, then rows_groups.c.
+** Shared by the files of a row kernel's analysis: rows_analyse.c calls rows_numbers.c,
+** rows_series.c, rows_stored.c and rows_groups.c, in this order.
 */
 #ifndef STRATA_ROWS_ANALYSIS_H
 #define STRATA_ROWS_ANALYSIS_H

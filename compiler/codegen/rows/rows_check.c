@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Tests of a row kernel's accesses.  A stray access is written down and the
-** kernel left: nothing is read or written out of place, nothing traps, and the
-** driver says what it was (runtime/model/guard.c).  A test is a call that changes no register
-** but its result's, and all leave by one block: kernels have thousands of them, and LLVM's time
-** grows faster than the code.
+** Tests of a row kernel's accesses.  The kernel records a stray access and returns: it reads and
+** writes nothing out of place and does not trap, and the driver reports the access
+** (runtime/model/guard.c).  A test is a call that changes only its result register, and all tests
+** share one exit block: kernels have thousands of tests, and LLVM's time grows faster than the
+** code.
 */
 #include "rows_check.h"
 

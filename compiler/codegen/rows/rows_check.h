@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The accesses of a row kernel, tested (builds with e->check; without, no code
-** comes of it).  The kernel's table of pointers is then longer: p[0 .. n) the
-** operands, p[n + 2i] and p[n + 2i + 1] where operand i may be accessed, from and
-** up to, p[3n] where a stray access is written down: two words, a code and the
-** address.
+** Tests the accesses of a row kernel in builds with e->check; other builds get no code from it.
+** With tests, the kernel's table of pointers is longer: p[0 .. n) are the operands, p[n + 2i] and
+** p[n + 2i + 1] are the first and the last limit of operand i, and p[3n] is where the kernel
+** records a stray access, as two words: a code and the address.
 */
 #ifndef STRATA_ROWS_CHECK_H
 #define STRATA_ROWS_CHECK_H

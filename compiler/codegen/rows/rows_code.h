@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Code of a row kernel: what its files share.  One reads the next:
-** rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c, rows_statement.c,
-** rows_ahead.c < rows_loops.c < rows_kernel.c.
+** Shared by the files that emit a row kernel.  Each file calls the ones before it:
+**   rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c, rows_statement.c,
+**   rows_ahead.c < rows_loops.c < rows_kernel.c.
 **
-** An expression is evaluated at an index of its own axes (At).  In CHANNELS
-** and UNIFORM mode lanes run along the last axis; in TOKENS mode every value
-** has a lane per token.
+** An expression is evaluated at an index of its own axes (At).  In CHANNELS and UNIFORM mode lanes
+** run along the last axis; in TOKENS mode every value has one lane per token.
 */
 #ifndef STRATA_ROWS_CODE_H
 #define STRATA_ROWS_CODE_H

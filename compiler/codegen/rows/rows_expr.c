@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
 ** Expressions of a row kernel.
 **
-** What was evaluated at the same index in the same loop body is not evaluated
-** again (the memo), so that a value read by many statements is loaded once.
+** A memo holds what was evaluated at the same index in the same loop body, so that a value with
+** many readers is loaded or computed once.
 */
 #include "lines.h"
 #include "rows_code.h"

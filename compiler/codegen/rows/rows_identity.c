@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Which row kernels are the same code: all that rows_emit() looks at, as words.
+** Which row kernels have the same code: everything that rows_emit() looks at, as a list of words.
 */
 #include "rows_analysis.h"
 #include "fatal.h"

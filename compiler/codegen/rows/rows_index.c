@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Indices: where the element of an operand lies that an element of the result needs.
+** Indices: from the index of a result's element to the index of the operand's element that it
+** needs.
 */
 #include "rows_code.h"
 #include "fatal.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
-** Iterations: statements that go over a small matrix again and again, as a loop whose body is
-** emitted once.  Every token of a tile has a lane.  The matrix being worked on lies in the
-** kernel's scratch, its elements a vector of tokens each: loaded from the operand before the loop,
-** written to the value after it.  A value of more axes is one matrix after another.
+** Iterations: statements that process a small matrix repeatedly, as a loop whose body is emitted
+** once.  Every token of a tile has a lane.  The current matrix lies in the kernel's scratch, each
+** element a vector of tokens.  It is loaded from the operand before the loop and written to the
+** value after it.  A value with more axes is processed one matrix after another.
 **
-** sinkhorn: a half of an iteration divides lines, first rows, then columns, by their sums and eps.
-** sinkhorn_grad: goes back over the halves, each of which needs what it made and its sums.  They
-** are kept for as many iterations as a stretch has; of the stretches before the last only the
-** matrix they begin with is, from which their halves are made again when their turn comes:
+** sinkhorn: half of an iteration divides lines (first rows, then columns) by their sums and eps.
+** sinkhorn_grad: goes back over the halves, and needs the result and the sums of each.  Scratch
+** holds these for one stretch of iterations.  For earlier stretches it holds only the first
+** matrix, from which the halves are computed again when their turn comes:
 **
-**   forwards    x -> stretch 0 -> stretch 1 -> ... -> the last one's first matrix
-**   backwards   for each stretch from the last on: its halves again, kept; then dy back over them
+**   forwards    x -> stretch 0 -> stretch 1 -> ... -> first matrix of the last stretch
+**   backwards   for each stretch, from the last: its halves again, held; then dy back over them
 */
 #include "lines.h"
 #include "rows_analysis.h"

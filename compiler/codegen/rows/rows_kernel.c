@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A row kernel as a function: tiles of tokens, the groups of each, and what
-** is cleared before them and written after them.
+** A row kernel as a function: tiles of tokens, the groups of each tile, what is cleared before the
+** tiles, and what is written after them.
 */
 #include "attributes.h"
 #include "lines.h"

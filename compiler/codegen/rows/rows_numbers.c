@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Numbers of the spec that a kernel's code does not hold: kernels that differ in such numbers only,
-** as in the eps of a norm or in a factor for each layer, are the same code, and what one build made
-** of it serves another.
+** Numbers of the spec that are operands of a kernel instead of constants in its code.  Kernels
+** that differ only in such numbers (the eps of a norm, a factor for each layer) have the same
+** code, and another build can reuse it.
 */
 #include "rows_analysis.h"
 

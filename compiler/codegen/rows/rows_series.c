@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Series: long stacks whose pieces lie in memory.  A kernel does not take them piece by piece but
-** by number, so that it is as short for a thousand of them as for a hundred, and, if nothing in it
-** hangs on how many they are, the same for both: lengths and strides come with its operands then.
+** Series: long stacks whose pieces lie in memory.  A kernel finds the pieces by number in a loop
+** instead of having code for each one, so its code is as short for a thousand pieces as for a
+** hundred.  If nothing else in the kernel depends on the number of pieces, the code is the same
+** for both: lengths and strides are then operands.
 */
 #include "rows_analysis.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Statements of a row kernel: what a step of a group's loops computes and writes.
+** Statements of a row kernel: what one step of a group's loops computes and writes.
 */
 #include "rows_code.h"
 #include "fatal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What a row kernel stores: values that a statement computes once, because they are
-** needed in memory or cost too much to compute again for each user.
+** Which values a row kernel stores: a statement computes them once, because they are needed in
+** memory or cost too much to compute again for each reader.
 */
 #include "codegen.h"
 #include "rows_analysis.h"

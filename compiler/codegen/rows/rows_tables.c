@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Tables of pointers to the rows of a stack, filled for each token: its pieces are found by number.
+** Tables of pointers to the rows of a stack, filled for each token, so that a loop finds the
+** pieces by number.
 */
 #include "reroll.h"
 #include "rows_code.h"

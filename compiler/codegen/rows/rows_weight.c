@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Which exponentials are weights of a softmax: of x less the largest of x, or something larger yet.
-** None is above 1, and an error counts as much as the weight does, so that a quicker one serves.
+** Which exponentials are weights of a softmax: those of x minus the largest x, or minus something
+** larger.  None is above 1, and its error counts in proportion to the weight, so a faster
+** exponential is accurate enough.
 */
 #include "op.h"
 #include "rows_analysis.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A step of a plan as what the driver does: its kind, its numbers, its references. */
+** Translates a step of a plan to an action of the driver: its kind, its numbers, its references.
+*/
 #include "tables.h"
 
 #include "kept_rows.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Which weights a --precision bf16 build that does not train keeps as bfloat16: those
-** that only products and lookups of rows take.  Products round their weights anyway, so
-** nothing is lost; reading half the bytes is what decoding gains.
+** Which weights a --precision bf16 build without training holds as bfloat16: those that only
+** products and lookups of rows use.  Products round their weights anyway, so nothing is lost, and
+** decoding reads half the bytes.
 */
 #include "tables.h"
 #include "fatal.h"

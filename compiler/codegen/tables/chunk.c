@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
-** How many tokens a task takes at most through the steps of a token phase: as many as move least.
-** Every chunk streams the phase's weights again, so that large ones cost less; what passes
-** between its steps is written and read again where a chunk of it is more than the
-** second-level cache holds.  Counted are bytes per token, over all token phases of the program
-** that the build is for: nothing is timed, the same spec is the same code.
+** The largest number of tokens that a task takes through the steps of a token phase: the number
+** that moves the fewest bytes.  Every chunk reads the phase's weights again, so large chunks read
+** less.  What passes between the steps of a chunk is written to memory and read again if it is
+** larger than the second-level cache, so small chunks move less there.  The count is bytes per
+** token over all token phases of the program that the build is for.  Nothing is timed: the same
+** spec gives the same code.
 **
-** The target says how many tokens are the most: all threads are to have tasks of a few thousand
-** tokens.
+** The target sets the maximum, so that all threads have work in a call of a few thousand tokens.
 */
 #include "tables.h"
 

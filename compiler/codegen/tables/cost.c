@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What each step computes and moves: the kernel table.  A multiply-add is two
-** operations; bytes are those of operands and results, each counted once.
+** The kernel table: what each step computes and moves.  A multiply-add is two operations; bytes
+** are those of operands and results, each counted once.
 */
 #include "tables.h"
 #include "fatal.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** What products take beyond their FLOPs, for predicted times: those of few columns or steps are
-** slower than others.  A tile's columns are a whole panel, whether they are needed or not; its
-** sums are begun and stored, whatever the number of steps; and a gradient of weights packs rows of
-** both its operands, of the left one again for every block of columns.
+** The time of products beyond their FLOPs, for predicted times: products with few columns or few
+** steps are slower per FLOP.  A tile always computes the columns of a whole panel; it initialises
+** and stores its sums whatever the number of steps; and a gradient of weights packs rows of both
+** operands, those of the left one again for every block of columns.
 */
 #include "tables.h"
 #include "packed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The C header of a model: sizes as macros, the functions with the model's
-** prefix, and the common part (runtime/abi.h) in front.
+** The C header of a model: the common part (runtime/abi.h), sizes as macros, and the functions
+** with the model's prefix.
 */
 #include "codegen.h"
 #include "abi_rows.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Numbers by text: names of parameters and kernels, identities of row kernels. */
+** Maps texts to numbers: names of parameters and kernels, identities of row kernels.
+*/
 #ifndef STRATA_NAME_TABLE_H
 #define STRATA_NAME_TABLE_H
 

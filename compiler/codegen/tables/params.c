@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Where parameters lie, in WEIGHTS and among the gradients in TRAIN, and what becomes of their
-** gradients: after which phase they are final, and which of them start as zeros.
+** Where parameters lie in WEIGHTS, and their gradients in TRAIN; after which phase each gradient
+** is final, and which gradients start as zeros.
 */
 #include "tables.h"
 #include "fatal.h"

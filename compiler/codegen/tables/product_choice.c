@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Who multiplies: the generated kernel or OpenBLAS, product by product.  Between the sizes that
-** were measured the ratio of their times goes with the logarithm of the size, beyond them it stays.
+** Chooses between the generated kernel and OpenBLAS for each product.  Between the measured sizes,
+** the ratio of the two times is interpolated over the logarithm of the size; beyond them it is
+** constant.
 */
 #include "tables.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Programs of a model (logits, loss, training) written down as the tables that driver.c walks. */
+** Writes the programs of a model (logits, loss, training) as the tables that driver.c executes.
+*/
 #include "tables.h"
 
 #include <stdlib.h>

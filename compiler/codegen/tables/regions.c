@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** What a --check build knows of its arena: the region of every value, with the
-** steps that write it first and read it last, and for every reference of an
-** action how far it goes.  Memory is not shared in such a build, so a region is
-** one value's (or, of values computed in place, that of the first).
+** What a --check build knows of its arena: the region of every value, the steps that write it
+** first and read it last, and the size that every reference of an action may access.  Such a build
+** does not share memory, so a region belongs to one value (or to the first of values computed in
+** place).
 */
 #include "tables.h"
 

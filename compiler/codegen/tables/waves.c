@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Tables of cos and sin: each is there once, whichever programs read it. */
+** Tables of cos and sin.  Each table exists once, however many programs read it.
+*/
 #include "tables.h"
 
 #include <string.h>
