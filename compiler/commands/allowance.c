@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Processes that may use so much; see allowance.h. */
+** Child processes with limits; see allowance.h.
+*/
 #include "allowance.h"
 
 #include "command.h"

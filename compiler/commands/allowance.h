@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Compiling has an end: it happens in processes that may use so much memory and processor time
-** and no more.  The process that waits for one says what ended it, in one line, and removes the
-** folders that it left behind.
+** Limits on compiling: it runs in child processes with a limit on memory and processor time.  The
+** parent waits, reports in one line what ended a child, and removes the folders that the child
+** left.
 */
 #ifndef STRATA_ALLOWANCE_H
 #define STRATA_ALLOWANCE_H

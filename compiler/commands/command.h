@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The commands of the strata program.  Their options are in strata_options.def.  A command
-** returns a status and describes a failure in the Error; main.c alone prints errors and
-** exits.
+** The commands of the strata program.  Their options are in strata_options.def.  A command returns
+** a status and describes a failure in the Error; only main.c prints errors and exits.
 */
 #ifndef STRATA_COMMAND_H
 #define STRATA_COMMAND_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** What a long command is doing, told on standard error while it does it: on a terminal one line
-** that is rewritten, elsewhere a line at once and another one every few seconds.  The process that
-** works says what begins; the one that waits for it tells how long that has been going on, so that
-** nothing that works needs to look at a clock.
+** Reports on standard error what a long command is doing.  On a terminal it rewrites one line;
+** otherwise it prints a line at once and another one every few seconds.  The working process says
+** what begins, and the waiting process reports how long that has taken, so that the working
+** process never looks at a clock.
 */
 #ifndef STRATA_DOING_H
 #define STRATA_DOING_H

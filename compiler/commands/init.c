@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata init: a folder to begin in.  The sample specs are specs/sample/; the
-** annotations for editors and luacheck's settings are generated, so that they say
-** what this version's constructors take.
+** strata init: a folder to start from.  The sample specs are specs/sample/.  The annotations for
+** editors and the settings of luacheck are generated, so that they match the constructors of this
+** version.
 */
 #include "command.h"
 #include "embedded.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Child processes that cannot outlive a stop: SIGINT, SIGTERM and SIGHUP are held
-** back while one runs, end the child, and are told to the caller, who cleans up.
+** Child processes that end when the command is stopped.  While a child runs, SIGINT, SIGTERM and
+** SIGHUP are blocked; they end the child and are reported to the caller, who cleans up.
 */
 #ifndef STRATA_PROCESS_H
 #define STRATA_PROCESS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** opendir and nftw take memory; the system's own list of a folder does not. */
+** Removes folders with the system's own calls, because opendir and nftw allocate memory.
+*/
 #include "remove.h"
 
 #include <dirent.h>

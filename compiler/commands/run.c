@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata run: the program of a spec, from a cache (program_cache.h) or, where that is not to be
-** trusted, from a folder that is gone before it runs.  The process that builds it has its
-** limits, and another one waits for it: what that is to run comes to it in memory.
+** strata run: runs the program of a spec from a cache (program_cache.h), or from a temporary
+** folder that is removed first if the cache cannot be trusted.  A child process builds the program
+** within its limits, and the waiting process gets it in memory.
 */
 #include "build.h"
 #include "command.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The table of strata_options.def, and what --help of strata ends with. */
+** The table of strata_options.def, and the end of strata's --help.
+*/
 #include "strata_options.h"
 
 #include <string.h>

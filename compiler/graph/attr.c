@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Attributes of nodes: what of an Attr is its op's, and when two are equal.
-** Each function is a loop over the fields of the op's kind (attrs.def).
+** Attributes of nodes: which fields of an Attr an operation uses, and when two Attrs are equal.
+** Each function loops over the fields of the operation's kind (attrs.def).
 */
 #include "arena.h"
 #include "op.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** From a node down to what it is made of, operands first: the order of a recursion, but with a
-** list in place of the stack, because a spec's graph may be deeper than any stack.
+** Visits a node and everything that it is made of, operands first.  The order is that of a
+** recursion, but it uses a list instead of the stack, because a spec's graph may be deeper than
+** any stack.
 */
 #ifndef STRATA_DESCENT_H
 #define STRATA_DESCENT_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The float64 interpreter: the definition of what is correct.  Runs the
-** nodes in order, each with its row's eval function; a value is freed after
-** its last use unless it was asked for.
+** The float64 interpreter, which defines what is correct.  It runs the nodes in order with the
+** eval function of each row, and frees a value after its last use unless the caller asked for it.
 */
 #include "fatal.h"
 #include "op.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A graph with only what some outputs need: how nodes that became useless
-** are dropped.  Everything is copied, so the old graph may be freed.
+** Copies the part of a graph that some outputs need, which drops useless nodes.  Everything is
+** copied, so the old graph may be freed.
 */
 #include "fatal.h"
 #include "op.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** How compiling ends early: one line on standard error and the exit status that it means.
-** Passes and code generation fail in no other way, and nothing else of the compiler ends a
-** process.  The commands compile in processes of their own, whose line and status become their
-** error (allowance.h).
+** How compiling ends early: one line on standard error and the matching exit status.  Passes and
+** code generation fail in no other way, and no other part of the compiler ends a process.  The
+** commands compile in child processes, whose line and status become the error of the command
+** (allowance.h).
 */
 #ifndef STRATA_FATAL_H
 #define STRATA_FATAL_H

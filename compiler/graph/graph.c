@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Nodes, parameters and outputs.  node_new is the only place where a node
-** comes to exist: it runs the row's shape rule, so that no node of a graph
-** has a shape its operands do not give it, and returns the equal node if
-** there is one.
+** Nodes, parameters and outputs.  Only node_new creates nodes.  It runs the row's shape rule, so
+** that every node has the shape that its operands give it, and returns an equal node if there is
+** one.
 */
 #include "fatal.h"
 #include "op.h"

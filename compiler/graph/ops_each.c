@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Products of each of several parts of a token, such as heads, with a matrix of its own: some rows
-** of one, as two of them may be one parameter.
+** Products of several parts of a token, such as heads, each with a matrix of its own.  The matrix
+** may be some rows of a larger one, because two matrices may be one parameter.
 */
 #include "op.h"
 

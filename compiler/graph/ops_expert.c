@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Products by experts: each token's numbers go through the matrices of the experts that were
-** chosen for it, w [E,M,K].  A slot is one of a token's choices: slot t * k + i is choice i of
-** token t.  'expert_lists' puts slots in the order of their experts, tokens in order, and those
-** that chose nothing last; the products go through those lists, so that their work is that of the
-** slots.  What a slot that chose nothing gives is 0.
+** Products by experts: each token's numbers are multiplied by the matrices of the experts that
+** were chosen for it, w [E,M,K].  A slot is one of a token's choices: slot t * k + i is choice i
+** of token t.  'expert_lists' sorts slots by expert, then by token, and puts slots without a
+** choice last.  The products work through those lists, so that their work grows with the number of
+** slots.  A slot without a choice gives 0.
 **
 ** x has one row for all of a token's slots, [tokens,K], or one for each, [tokens,k,K].
 */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Operations over time whose past is of a fixed size: what a token gets of the few tokens before
-** it.  A sequence begins with zeros: tokens before its first one are 0.  Of values that have rows
-** for some tokens, those of a list, the rows of the same sequence that come before in the list are
-** the past.
+** Operations over time that need a fixed number of earlier tokens.  Tokens before the first one of
+** a sequence are 0.  If a value has rows for the tokens of a list only, earlier tokens are the
+** rows of the same sequence that come before in the list.
 */
 #include "op.h"
 

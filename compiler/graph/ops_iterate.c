@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Operations that go over a small matrix again and again.  However often they do, they are one
+** Operations that process a small matrix repeatedly.  However many times they do, they are one
 ** node of the graph and one loop of a row kernel (codegen/rows/rows_iterate.c).
 **
-** sinkhorn: of the matrices along the last two axes first the rows, then the columns, are divided
-** by their sums and attr.value, attr.count times.  With y = x / s along a line (a row or a column)
-** whose sum and attr.value are s:  dx = dy / s - sum(dy y / s)
+** sinkhorn: divides first the rows, then the columns of the matrices along the last two axes by
+** their sums and attr.value, attr.count times.  With y = x / s along a line (a row or a column)
+** whose sum and attr.value are s: dx = dy / s - sum(dy y / s)
 */
 #include "error.h"
 #include "fatal.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
 ** Choices among a token's own numbers.  'largest' marks the k largest along the last axis,
-** 'chosen' turns a mask into the places of what it marks, 'pick' takes a value's numbers from
-** those places and 'place' puts numbers there: each is the other's gradient.  The choice itself
-** has no gradient.  A place of -1 is of nothing: picked, it is 0, and nothing is put there.
+** 'chosen' turns a mask into the places of the marks, 'pick' reads a value's numbers at these
+** places, and 'place' writes numbers there; 'pick' and 'place' are each other's gradients.  The
+** choice itself has no gradient.  A place of -1 means no choice: picked, it is 0, and nothing is
+** written there.
 */
 #include "op.h"
 

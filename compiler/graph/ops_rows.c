@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
-** Which tokens a value has rows for.  'rows' makes a list of the tokens whose
-** mask is above 0, in order; 'gather' keeps those rows of a value, 'scatter' puts
-** them back among all tokens, zeros elsewhere: each is the other's gradient.  A
-** value that leads with a list (Shape.list) mixes with its like only; attention alone
-** takes queries and keys of different ones, and tells later from earlier by their
-** tokens.  The choice itself has no gradient.
+** Which tokens a value has rows for.  'rows' lists the tokens whose mask is above 0, in order;
+** 'gather' takes those rows of a value; 'scatter' puts them back among all tokens, with zeros
+** elsewhere.  'gather' and 'scatter' are each other's gradients; the choice itself has none.  A
+** value with the rows of a list (Shape.list) can only be combined with values of the same list.
+** Attention is the exception: its queries and keys may have different lists, and it compares their
+** tokens to tell later from earlier.
 **
-** 'top' marks the tokens of each sequence with the largest values: k = max(1,
-** floor(share * length)) of them, the earlier of equal ones.
+** 'top' marks the tokens of each sequence with the largest values: k = max(1, floor(share *
+** length)) of them, the earlier of equal ones.
 */
 #include "error.h"
 #include "op.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** Small weights (--weights q8, q4): what the products of a parameter with 'bits' are made of.
-** Steps of a row are taken in groups. A group of weights is
+** Small weights (--weights q8, q4): the rounding of products of a parameter with 'bits'.  The
+** steps of a row are cut into groups.  A group of weights is
 **   8 bits   s c, |c| <= 127, s the largest magnitude / 127
-**   4 bits   m + s c, 0 <= c <= 15, m the smallest, s what is left of the largest / 15
-** where s and m are rounded to float16; a group of the other operand is s c, |c| <= 127, as with 8
-** bits, but s stays as it is. c is the nearest integer, of two as near the even one.
+**   4 bits   m + s c, 0 <= c <= 15, m the smallest, s = (largest - m) / 15
+** where s and m are rounded to float16.  A group of the other operand is s c, |c| <= 127, as with
+** 8 bits, but s is not rounded. c is the nearest integer, and the even one of two that are equally
+** near.
 */
 #include "fatal.h"
 #include "op.h"

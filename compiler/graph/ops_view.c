@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The same elements under other indices: reshape, transpose, slice, concat
-** and stack; at another time: after.  Each gradient is the inverse view; slice's
-** pads with zeros.
+** The same elements with other indices: reshape, transpose, slice, concat and stack; and at
+** another time: after.  Each gradient is the inverse view; the gradient of slice pads with zeros.
 */
 #include "op.h"
 

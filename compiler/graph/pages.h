@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Large memory, zeroed.  Passes jump about in it, and most of the time that takes is finding pages:
-** where the system has huge ones, it is asked for them.
+** Large blocks of zeroed memory.  Passes access them in random order, and page lookups take most
+** of that time; these blocks therefore ask the system for huge pages if it has them.
 */
 #ifndef STRATA_GRAPH_PAGES_H
 #define STRATA_GRAPH_PAGES_H

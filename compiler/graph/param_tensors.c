@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Tensors of parameters.  What a parameter is in files and to the optimizer is one tensor; if a
-** part of its name between dots is '*', it is as many as its first axis is long, one after
-** another in memory, whose names have their numbers there, from 0 on.
+** Tensors of parameters.  In files and to the optimizer, a parameter is one tensor.  If a part of
+** its name between dots is '*', it is as many tensors as its first axis is long.  They lie one
+** after another in memory, and their names have their numbers, from 0, in place of the '*'.
 */
 #include "graph.h"
 

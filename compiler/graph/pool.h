@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What graphs made of one another share: texts and attributes, each once.  Equal ones are the same
-** pointer, so that a pass copies and compares them as such.
+** Texts and attributes that are shared by graphs made from one another, each stored once.  Equal
+** ones have the same pointer, so that a pass copies and compares pointers.
 */
 #ifndef STRATA_GRAPH_POOL_H
 #define STRATA_GRAPH_POOL_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The operands of the ops recurrence and recurrence_grad, as their attributes and shapes say. */
+** The operands of the operations recurrence and recurrence_grad, given by their attributes and
+** shapes.
+*/
 #ifndef STRATA_RECURRENCE_H
 #define STRATA_RECURRENCE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Operands of anchors that have a row for each token: what is the same for all tokens is taken for
-** one, too, repeated to the rows of the operand beside it.
+** Operands of anchors that need one row per token.  A value that is the same for all tokens is
+** accepted too: it is repeated to the rows of the operand beside it.
 */
 #include "op.h"
 

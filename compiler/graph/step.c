@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the compiler is at; see step.h. */
+** What the compiler is doing; see step.h.
+*/
 #include "step.h"
 
 #include <stdarg.h>

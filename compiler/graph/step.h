@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the compiler is at, noted where another process can read it: if a limit ends the compiler
-** there, somebody else has to say so.
+** Records what the compiler is doing, where another process can read it: if a limit ends the
+** compiler, the other process reports it.
 */
 #ifndef STRATA_STEP_H
 #define STRATA_STEP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Hash tables of a graph and of what it shares: pointers to interned things, found by hash and a
-** comparison of the owner's.  They never shrink.
+** Hash tables for a graph and its pool: pointers to interned objects, found by hash and by the
+** owner's comparison.  They never shrink.
 */
 #ifndef STRATA_GRAPH_TABLE_H
 #define STRATA_GRAPH_TABLE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Who reads a node, and what a node is made of. */
+** Which nodes read a node, and which nodes it is made of.
+*/
 #include "graph.h"
 
 int *graph_uses(Graph *g, const bool *by) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What holds for every graph between passes: operands come before their
-** users, every row's shape rule gives the shape that is there, parameters and
-** outputs name nodes of this graph.  Anything else is the compiler's mistake.
+** Checks what holds for every graph between passes: operands come before their users, every row's
+** shape rule gives the shape of its node, and parameters and outputs name nodes of this graph.  A
+** violation is a bug of the compiler.
 */
 #include "op.h"
 

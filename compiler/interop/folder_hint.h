@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What is where a folder with weights is expected, for messages: a file, nothing, weights of a kind
-** that is not read.
+** Describes what was found where a folder with weights is expected, for messages: a file, nothing,
+** or weights of a kind that is not read.
 */
 #ifndef STRATA_FOLDER_HINT_H
 #define STRATA_FOLDER_HINT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the files of a checkpoint's folder say of texts, as the object that a tokenizer's file has
-** (text_facts.h).
+** What the files of a checkpoint's folder say about texts, as the object that is stored in a
+** tokenizer's file (text_facts.h).
 */
 #ifndef STRATA_FOLDER_TEXT_H
 #define STRATA_FOLDER_TEXT_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Numbers as GGUF's tensors have them. */
+** Rounds numbers to the types of GGUF's tensors.
+*/
 #ifndef STRATA_GGUF_BLOCK_H
 #define STRATA_GGUF_BLOCK_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Tokenizers of other files than tokenizer.json as GGUF's metadata has them, by their tables:
-** SentencePiece BPE as "llama", the ranks of tiktoken as "gpt2". */
+** GGUF metadata for tokenizers from other files than tokenizer.json, by their tables:
+** SentencePiece BPE as "llama", the ranks of tiktoken as "gpt2".
+*/
 #ifndef STRATA_GGUF_TABLES_H
 #define STRATA_GGUF_TABLES_H
 

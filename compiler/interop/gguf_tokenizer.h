@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Tokenizers as GGUF's metadata has them. */
+** GGUF metadata for tokenizers.
+*/
 #ifndef STRATA_GGUF_TOKENIZER_H
 #define STRATA_GGUF_TOKENIZER_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** JSON that was read, written again. */
+** Writes JSON that was read back as text.
+*/
 #ifndef STRATA_JSON_TEXT_H
 #define STRATA_JSON_TEXT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Plans carried out: blocks of an output tensor, in order, each gathered from its views.  A block
-** is a box of the tensor that is contiguous in the file.  What a box takes of a view is read at
-** once where it lies close together, else run by run: a transposed matrix is read in runs as long
-** as the box is wide.
+** Executes plans: writes blocks of an output tensor in order, each gathered from its views.  A
+** block is a box of the tensor that is contiguous in the file.  What a box takes from a view is
+** read at once if it is contiguous, and otherwise in runs: a transposed matrix is read in runs as
+** long as the box is wide.
 */
 #include <math.h>
 #include <stdlib.h>

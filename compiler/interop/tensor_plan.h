@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
-** A plan of tensors: what each tensor of a file to be written is made of, as views of tensors that
-** are stored elsewhere.  A plan is data: importers make it (ours from a checkpoint's), nothing is
-** read before plan_write, which streams: whatever the tensors' sizes, it holds PLAN_BLOCK bytes of
-** output and as many of input.
+** A plan of tensors: each tensor of an output file, described as views of stored tensors.  A plan
+** is data.  Importers make it (our tensors from a checkpoint's), and nothing is read before
+** plan_write, which streams: whatever the sizes of the tensors, it uses PLAN_BLOCK bytes for
+** output and as many for input.
 **
-** A view is elements of one stored tensor in an order of their own, given by strides: slices,
-** transpositions and most reshapes are views.  A planned tensor is views joined along an axis.
-** Element i of a view is times x + plus of the stored x, in float32.
+** A view is a set of elements of one stored tensor, in an order given by strides: slices,
+** transpositions and most reshapes are views.  A planned tensor is one view, or several joined
+** along an axis.  Element i of a view is times x + plus, computed in float32 from the stored x.
 **
 ** Errors are "FILE:TENSOR: expected ..., found ...".
 */

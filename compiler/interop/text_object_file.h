@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The object of text_facts.h out of a tokenizer's file, for what is written of it. */
+** Reads the object of text_facts.h from a tokenizer's file, for the files that are written from
+** it.
+*/
 #ifndef STRATA_TEXT_OBJECT_FILE_H
 #define STRATA_TEXT_OBJECT_FILE_H
 

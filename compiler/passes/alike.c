@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Kernels that training shares with evaluation and generation.  A training step computes some rows
-** earlier than the forward part wants them, as its backward part reads what they are made of, and
-** stores for that what a kernel summed up, such as the scores of a depth read; a kernel that does
-** not is another one, compiled beside it.  So the schedule of the others computes these rows as
-** early, and their memory plan stores that, too, where it is little.
+** Lets training share kernels with evaluation and generation.  A training step computes some rows
+** earlier than the forward part needs them, because its backward part reads their operands.  It
+** also stores what a kernel summed up for the backward part, such as the scores of a depth read.
+** Without these differences the programs could share kernels; with them, a second kernel would be
+** compiled.  The schedules of the other programs therefore compute these rows as early, and their
+** memory plans store these sums too, if they are small.
 */
 #include "passes.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Decays of recurrences that are outer products.  One for each channel of each head and token is
-** by far the most that a recurrence of small states reads, and its gradient the most that it
-** writes.  Where it is a number of each token's head times what parameters make of the channel,
-** recurrence takes these two, and neither the product nor its gradient is ever in memory.
+** Decays of recurrences that are outer products.  A decay for each channel of each head and token
+** is by far the largest operand of a recurrence with small states, and its gradient the largest
+** result.  If the decay is a number per token and head times a function of parameters per channel,
+** the recurrence takes these two factors instead, and neither the product nor its gradient is ever
+** stored.
 */
 #include "passes.h"
 #include "rebuild.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Last changes before the schedule.  Softmax stays one node until here, so that
-** passes before this one can see it; row kernels know its parts only:
-** exp(x - peak) * (1 / sum).  Anchors read memory, so numbers and tables of cos and sin,
-** which row kernels read where they are, are copied to rows for them.
-** Gradients of attention and of recurrences write all of their results, wanted or not.
+** The last changes before the schedule.  Softmax stays one node until here, so that earlier passes
+** can see it; row kernels only know its parts, exp(x - peak) * (1 / sum).  Anchors read memory, so
+** numbers and tables of cos and sin, which row kernels read in place, are copied to rows for
+** anchors.  Gradients of attention and of recurrences write all of their results, needed or not.
 */
 #include "passes.h"
 #include "uniform_lists.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Chooses the form of a program: of a model as it is trained or as it generates token by token,
-** of a training step or of the others.  A spec tells them apart with generating() and training(),
-** such as a route that can choose among all tokens of a sequence only while it is trained; here
-** both become numbers.  So does decoding(), which tells apart two ways to the same numbers: the
-** model does not generate otherwise than it is trained, but the program with caches is one of its
-** own.
+** Chooses the form of a program: of the model as it trains or as it generates token by token, and
+** of a training step or of the other programs.  A spec distinguishes them with generating() and
+** training(), for example in a route that can choose among all tokens of a sequence only in
+** training; this pass replaces both by numbers.  It also replaces decoding(), which distinguishes
+** two ways to compute the same numbers: the program with caches has its own way, although the
+** model generates as it trains.
 */
 #include "passes.h"
 #include "rebuild.h"

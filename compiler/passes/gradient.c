@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Reverse-mode differentiation: walks the nodes that lead from a trained parameter to
-** the loss backwards once, adding each row's vjp to the cotangents of its
-** operands, always in this order, so that the sums have one meaning.
+** Reverse-mode differentiation.  It walks backwards, once, over the nodes between trained
+** parameters and the loss, and adds each row's vjp to the cotangents of its operands.  The order
+** is always the same, so that the sums have the same bits.
 **
-** A cotangent has exactly the shape of its node: a vjp may leave it with the
-** shape that operands broadcast to, op_fit sums it back.
+** A cotangent has exactly the shape of its node: if a vjp returns the broadcast shape, op_fit sums
+** it back.
 */
 #include "passes.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Cotangents of long lists.  Depth reads go through lists that begin alike: a layer's sources,
-** and those that came since.  Piece by piece a model of N reads has N * N / 2 cotangents to add
-** up; as a run, all pieces that two lists begin with in one addition, it has N.
+** Cotangents of long lists.  Depth reads read lists with equal beginnings: a layer's earlier
+** sources, and newer ones.  If pieces are added one by one, a model with N reads adds N * N / 2
+** cotangents.  If all pieces at the equal beginning of two lists are one run, one addition handles
+** them, and there are N.
 */
 #ifndef STRATA_GRADIENT_RUNS_H
 #define STRATA_GRADIENT_RUNS_H

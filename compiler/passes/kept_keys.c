@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** --cache bf16|q8: in programs that do not train, attention takes keys and values rounded as the
-** caches of sequences keep them (graph/ops_small.c): what decoding computes, so do a prompt and an
-** evaluation.  Averages of keys stay as they are.
+** --cache bf16|q8: in programs that do not train, attention reads keys and values rounded as the
+** caches of sequences store them (graph/ops_small.c).  Prompts and evaluation thus compute what
+** decoding computes.  Averages of keys are not rounded.
 */
 #include "passes.h"
 #include "kept_rows.h"

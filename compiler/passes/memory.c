@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** The memory plan: which values are stored, where, and who shares with whom.
-** A size is linear in tokens, granules or workers, so one plan serves every
-** batch.  Values that live within one token phase lie in a worker's own area,
-** one chunk long.  In the token area tasks of one phase are at different
-** steps, so there lifetimes are counted in phases, not steps.
+** The memory plan: which values are stored, where, and which of them share memory.  A size is
+** linear in tokens, granules or workers, so one plan serves every batch.  Values that live within
+** one token phase lie in a worker's own area, which has the length of one chunk.  In the token
+** area, lifetimes are counted in phases instead of steps, because tasks of one phase are at
+** different steps.
 */
 #include "descent.h"
 #include "gradient_runs.h"

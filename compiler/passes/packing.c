@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
 ** First fit in two dimensions, time and memory, for tens of thousands of values that all live in
-** the middle of a training step.  A tree over time has a span of it at each node, and with every
-** node what memory is taken during its span, as ranges: 'whole' by values that live through all of
-** the span and not of its parent's, 'some' by those that live in any part of it.  What is taken
-** during any span of time is the union of a few of these lists, each of few ranges, because what
-** lies side by side is one range.
+** the middle of a training step.  Each node of a tree over time covers a span and has two lists of
+** occupied memory ranges: 'whole' for values that live through the whole span but not through its
+** parent's, 'some' for values that live in any part of it.  The memory that is occupied during any
+** span of time is the union of a few of these lists.  The lists are short, because adjacent ranges
+** are merged.
 */
 #include "packing.h"
 #include "fatal.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Offsets for values of one space, so that those that live at the same time lie apart. */
+** Assigns offsets to values of one memory area, so that values that live at the same time do not
+** overlap.
+*/
 #ifndef STRATA_PACKING_H
 #define STRATA_PACKING_H
 

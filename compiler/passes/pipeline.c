@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Runs the passes.  Those of the model make one graph, from which every program's own passes
-** start.
+** Runs the passes.  The passes of the model make one graph; the passes of every program start from
+** it.
 */
 #include "pipeline.h"
 #include "fatal.h"
@@ -71,14 +71,14 @@ static bool is_forward(int program) {
         || program == PROGRAM_SCORE;
 }
 
-/* Whether keys and values are rounded as caches keep them; products of bfloat16 round them to that
-** themselves. */
+/* Whether keys and values are rounded as caches store them.  A bfloat16 cache needs no rounding in
+** programs whose products round to bfloat16 anyway. */
 static bool rounds_keys(const PassRun *r) {
     return is_forward(r->program)
         && (r->o->cache == KEPT_Q8 || (r->o->cache == KEPT_BF16 && !r->o->bf16));
 }
 
-/* Keys that are rounded are those that decoding keeps. */
+/* Keys are rounded as decoding stores them: programs that round them take the form of decoding. */
 static void run_form(PassRun *r) {
     bool generating = r->program == PROGRAM_GENERATE || r->program == PROGRAM_SCORE;
     r->g = pass_form(r->g,
@@ -93,7 +93,7 @@ static bool is_statistic(const char *output) {
     return !strncmp(output, STATISTIC, sizeof STATISTIC - 1);
 }
 
-/* A loss that is its cross entropy is computed from 'nll'. */
+/* A loss without further terms is computed from the output "nll". */
 static bool is_used(const char *output, void *user) {
     const PassRun *r = user;
     return (r->terms || strcmp(output, "loss")) && !is_statistic(output);
@@ -201,7 +201,7 @@ static const char **all_outputs(const Graph *g) {
     return name;
 }
 
-/* With the statistics that rules of buffers take. */
+/* All outputs, including the statistics that rules of buffers read. */
 static Plan *plan_step(const Graph *g, Keep keep, const PassOptions *o) {
     const char **name = checked_new((size_t)g->nout + 3, sizeof *name);
     int n = 0;
@@ -217,8 +217,8 @@ static double floats_per_token(const Plan *p) {
     return (double)p->token_floats + (double)p->granule_floats / GRANULE;
 }
 
-/* What is computed again needs room while it is used: a model of few layers may need less
-** without. */
+/* Recomputed values occupy memory too: for a model with few layers, the plan with less
+** recomputation may be smaller. */
 static Plan *plan_training(const Graph *g, const PassOptions *o) {
     Plan *p = plan_step(g, o->keep, o);
     if (o->keep != KEEP_SMALL) return p;
@@ -228,7 +228,7 @@ static Plan *plan_training(const Graph *g, const PassOptions *o) {
     return smaller ? p : other;
 }
 
-/* Of a graph that is the program's own. */
+/* Plans all outputs of a graph that belongs to the program. */
 static Plan *plan_all(const Graph *own, int program, const PassOptions *o) {
     const char **name = all_outputs(own);
     Plan *p = plan_with(own, program, name, o->keep, o);

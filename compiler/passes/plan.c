@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Where the values of a plan lie, for all that read a plan. */
+** Where the values of a plan lie, for everything that reads a plan.
+*/
 #include "plan.h"
 
 const Node *plan_storage(const Node *n) {

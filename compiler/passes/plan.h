@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
-** What the passes make of a graph: an ordered list of steps in phases, and a
-** place in memory for every value that passes between steps.
+** The result of the passes: an ordered list of steps in phases, and a place in memory for every
+** value that passes between steps.
 **
-** Phases alternate. In a token phase a task takes a chunk of tokens or fewer, or of the rows of one
-** list (Shape.list), through all steps of the phase, so that what passes between them stays in
-** cache; in a global phase the tasks of all steps (attention, weight gradients, sums over tokens)
-** run side by side, then the uniform steps one after another. Steps that add to one gradient are in
-** different phases.
-** Row operations between two anchors are one row kernel.
+** Token phases and global phases alternate.  In a token phase, a task takes a chunk of tokens, or
+** of the rows of one list (Shape.list), through all steps of the phase, so that what passes
+** between the steps stays in cache.  In a global phase, the tasks of all steps (attention, weight
+** gradients, sums over tokens) run in parallel; then the uniform steps run one after another.
+** Steps that add to the same gradient are in different phases.  Row operations between two anchors
+** are one row kernel.
 */
 #ifndef STRATA_PLAN_H
 #define STRATA_PLAN_H

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
-** --precision bf16: what tokens bring to a product is rounded to bfloat16 first,
-** in the row kernel that computes it; the weights are rounded where they are
-** packed.  Products of such numbers are exact in float32, and so are their
-** inputs in half the memory.  Attention rounds what it multiplies itself: q, k, v and
-** the output's gradient, probabilities and scores' gradients.
+** --precision bf16: operands of products are rounded to bfloat16.  Activations are rounded in the
+** row kernel that computes them, weights where they are packed.  Products of bfloat16 numbers are
+** exact in float32, and their operands take half the memory.  Attention itself rounds what it
+** multiplies: q, k, v, the output's gradient, probabilities and the gradients of scores.
 **
-** Values that everybody reads as bfloat16 are stored as such, in half the memory:
-**   - results of products that row operations read, gates and what is turned by position among
-**     them, and those that are added to something once, as results of sublayers are;
+** A value that all its readers take as bfloat16 is stored as such, in half the memory:
+**   - results of products that row operations read, including gates and what rotations turn, and
+**     results that are added to something once, such as those of sublayers;
 **   - in a training step q, k, v and the result of attention, and the gradients of the result and
-**     of q, where heads are whole cache lines of bfloat16s and nothing shapes or pools scores;
-**   - what depth reads take again, layer after layer (is_kept).
-** What is added up over layers, the stream and gradients of sources, stays float32, as everything
-** else does.
+**     of q, if heads are whole cache lines of bfloat16 and nothing shapes or pools scores;
+**   - sources that depth reads take again in layer after layer (is_kept).
+** What is added up over layers (the stream and gradients of sources) stays float32, and so does
+** everything else.
 */
 #include "passes.h"
 #include "rebuild.h"

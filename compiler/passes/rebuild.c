@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Copying with rewriting.  Locations, sites and the backward mark of the old
-** node are given to whatever its rule builds.
+** Copies a graph with changes.  The nodes that a rule builds for an old node get the old node's
+** location, site and backward mark.
 */
 #include "rebuild.h"
 

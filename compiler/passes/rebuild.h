@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Copies a graph node by node; how a pass rewrites what is append-only. */
+** Copies a graph node by node: the way in which a pass rewrites an append-only graph.
+*/
 #ifndef STRATA_REBUILD_H
 #define STRATA_REBUILD_H
 

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT
-** Recomputation: what the backward part reads of the forward part.
+** Recomputation: how the backward part gets the values of the forward part that it reads.
 **
-** Kept for it are outputs of anchors, values that pass from one row kernel to
-** a later one or into a sequence kernel (they are stored anyway), and a few
-** numbers per token that were summed up from many, such as the logits of a depth
-** read or the size of a norm's input, and what takes many times longer to compute
-** again than to store and load, such as a sum of softmaxes over many sources for
-** every channel.  Everything else is a row value that is cheap to compute again
-** from those, a chain of operations on a few numbers too: the backward part gets a
-** twin of it (attr.copy = 1), which the scheduler fuses into the kernel that needs it.
+** These values are stored: outputs of anchors; values that pass from one row kernel to a later one
+** or into a sequence kernel (they are stored anyway); a few numbers per token that are sums of
+** many, such as the logits of a depth read or the size of a norm's input; and what takes many
+** times longer to compute again than to store and load, such as a sum of softmaxes over many
+** sources for every channel.  All other values are row values that are cheap to compute again from
+** the stored ones, even in a chain of operations on a few numbers.  The backward part gets a twin
+** of such a value (attr.copy = 1), which the scheduler fuses into the kernel that needs it.
 **
-** KEEP_FAST keeps more: all that takes longer to compute again than to store and
-** load.  KEEP_SMALL keeps less: neither those sums, nor what only a sequence
-** kernel reads, nor what the first phase of depth reads leaves, nor outputs of
-** products that are used up at once (queries and keys, what the middle of an MLP
-** is made of); a product's twin is an anchor of the backward part.
+** KEEP_FAST stores more: everything that takes longer to compute again than to store and load.
+** KEEP_SMALL stores less: it omits those sums, what only a sequence kernel reads, the results of
+** the first phase of depth reads, and outputs of products that are used at once (queries and keys,
+** the inside of an MLP).  The twin of a product is an anchor of the backward part.
 */
 #include "descent.h"
 #include "passes.h"

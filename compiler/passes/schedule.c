@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The schedule: walks the times of slots.c and makes steps and phases of them.
-** The graph stays as it is.
+** The schedule: takes nodes in the order of their times (slots.c) and makes steps and phases of
+** them.  It does not change the graph.
 */
 #include "descent.h"
 #include "passes.h"
@@ -29,7 +29,7 @@ static void add_part(Plan *p, const Node *n, const Node *param) {
     p->part[p->npart++] = (Contribution){ n, param };
 }
 
-/* Whether nobody but one reads n, as it is or as what it is a reshape of. */
+/* Whether n, and whatever n is a reshape of, has exactly one reader. */
 static bool is_read_once(const Builder *b, const Node *n) {
     const Node *x = plan_storage(n);
     for (; n != x; n = n->in[0])
@@ -37,8 +37,7 @@ static bool is_read_once(const Builder *b, const Node *n) {
     return b->uses[x->id] == 1;
 }
 
-/* A gradient that is a sum of pieces nobody else reads is added up in place,
-** piece by piece. */
+/* A gradient that is a sum of pieces without other readers is added up in place, piece by piece. */
 static void split_sum(Builder *b, const Node *sum, const Node *param) {
     NodeList *rest = &b->pieces;
     node_list_push(b->g, rest, sum);
@@ -55,14 +54,15 @@ static void split_sum(Builder *b, const Node *sum, const Node *param) {
     }
 }
 
-/* By node id: -1. */
+/* A table by node id, filled with -1. */
 static int *new_ids(Graph *g) {
     size_t size = ((size_t)g->n + 1) * sizeof(int);
     return memset(graph_alloc(g, size), -1, size);
 }
 
-/* A sum that is a piece of one gradient and that nobody else reads is added where it arises; any
-** other is kept.  What is needed for pieces only is not counted any more. */
+/* A token sum that is a piece of one gradient and has no other reader is added to the gradient in
+** the slot that computes it; any other sum is stored.  Nodes that only pieces need lose these
+** uses. */
 static void count_reads(Builder *b) {
     Graph *g = b->g;
     b->reads = graph_scratch(g, ((size_t)g->n + 1) * sizeof *b->reads);
@@ -112,8 +112,8 @@ static void new_lists(Builder *b, int **head, int **next) {
     memset(*head, -1, times * sizeof **head);
 }
 
-/* Lists every node under the time it runs at; walking ids downwards leaves
-** each list in order.  A token_sum is in two: its partial sums, its end. */
+/* Lists every node under the time at which it runs; walking ids downwards leaves each list in
+** order. A token_sum is in two lists: one for its partial sums, one for its end. */
 static void file_nodes(Builder *b) {
     new_lists(b, &b->head, &b->next);
     new_lists(b, &b->sum_head, &b->sum_next);
@@ -174,7 +174,7 @@ static void add_anchor(Builder *b, int id, bool global) {
     b->p->step_of[id] = b->p->nstep - 1;
 }
 
-/* A piece of several gradients, or one that is read too: the uniform step adds it. */
+/* A piece of several gradients, or a piece with other readers, is added by the uniform step. */
 static bool is_kept_part(const Builder *b, int id) {
     return b->s->domain[id] == DOMAIN_GLOBAL && b->reads[id] > 1 && b->adds[id] >= 0;
 }
@@ -188,7 +188,7 @@ static void add_node(Builder *b, Step *s, int id) {
     b->p->step_of[id] = b->p->nstep - 1;
 }
 
-/* A step for each turned parameter: of all layers they are one kernel, called again and again. */
+/* One step per transposed parameter: all layers share one kernel, which is called once for each. */
 static void add_turned(Builder *b, int first) {
     for (int i = first; i >= 0; i = b->next[i]) {
         const Node *x = b->g->node[i];
@@ -203,8 +203,9 @@ static void add_turned(Builder *b, int first) {
     }
 }
 
-/* Uniform nodes of a global phase run after its tasks, all but turned parameters as one kernel, the
-** last, which also adds to gradients the sums that other nodes read too. */
+/* Uniform nodes of a global phase run after its tasks.  Transposed parameters have kernels of their
+** own; all other nodes are one kernel, the last, which also adds those sums to gradients that other
+** nodes read too. */
 static void add_uniform(Builder *b, int time) {
     int first = b->head[time], n = 0, shared = 0;
     add_turned(b, first);
@@ -219,9 +220,9 @@ static void add_uniform(Builder *b, int time) {
         if (is_plain_uniform(b, i)) add_node(b, s, i);
 }
 
-/* Tasks of a phase run side by side, so what is added to one gradient, that of a
-** parameter used several times, is added in phases one after another: rounds.  The uniform step,
-** which adds what is kept, is one of the last. */
+/* Tasks of a phase run in parallel.  Additions to the same gradient (of a parameter that is used
+** several times) are therefore in consecutive phases, called rounds.  The uniform step, which adds
+** the stored sums, belongs to one of the last rounds. */
 static int find_rounds(const Builder *b, int first) {
     int rounds = 1;
     for (int i = first; i >= 0; i = b->next[i]) {
@@ -249,14 +250,15 @@ static void add_event(Builder *b, int time) {
     if (global) add_uniform(b, time);
 }
 
-/* Whose rows the phase that begins or goes on after a slot takes; -1: it is global. */
+/* The list whose rows the phase after a slot takes, whether it begins or continues there; -1 if it
+** is global. */
 static int list_after(const Builder *b, int slot) {
     int next = slot + 1 <= b->s->times ? b->head[slot + 1] : -1;
     return next < 0 || b->s->phase[next] % 2 ? -1 : b->g->node[next]->shape.list;
 }
 
-/* Rows of different lists have kernels of their own.  The open phase's come first and those of the
-** phase that follows last, so that neither is cut in two. */
+/* Rows of different lists need different kernels.  This emits the kernels of the open phase's list
+** first and those of the next phase's list last; otherwise one of these phases would be split. */
 static void add_slot(Builder *b, int slot) {
     const Plan *p = b->p;
     int first = p->nphase && !p->phase[p->nphase - 1].global ? p->phase[p->nphase - 1].list : -1,
@@ -272,8 +274,8 @@ static void add_slot(Builder *b, int slot) {
     if (last >= 0 && b->in_slot[last]) add_rows(b, slot, last);
 }
 
-/* Two global phases between which no token phase has a step stay apart, because the second reads
-** the first's results. */
+/* Two global phases without a token step between them stay separate, because the second one reads
+** the results of the first. */
 static void walk(Builder *b) {
     for (int t = 0; t <= b->s->times; t++) {
         if (t % 2 == 0) add_slot(b, t);
@@ -299,7 +301,7 @@ static void add_constant_phase(Builder *b) {
     add_step(b, STEP_UNIFORM, true, 0);
 }
 
-/* Gradients that depend on no token have a last phase of their own; each rule has one. */
+/* Gradients that depend on no token get a last phase of their own, and so does each rule. */
 static void add_constant_parts(Builder *b) {
     Plan *p = b->p;
     bool any = false;

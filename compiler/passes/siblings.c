@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** See siblings.h.  A region is what hangs together in a slot.  It moves as a whole, so that nothing
-** new is stored, and where that saves more reading than it keeps alive for longer.
+** See siblings.h.  A region is a connected set of row nodes in one slot.  It moves as a whole, so
+** that no additional value is stored, and it moves only if that saves more reading than the values
+** that it keeps alive longer cost.
 */
 #include "siblings.h"
 

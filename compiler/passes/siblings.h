@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Which row nodes run in one kernel although no product between them waits for all of them. */
+** Which row nodes run in one kernel, although no product between them waits for all of them.
+*/
 #ifndef STRATA_SIBLINGS_H
 #define STRATA_SIBLINGS_H
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
-** When each node runs.  Phases follow from what needs all tokens; within a phase anchors keep the
-** order in which they were built.  Row nodes of the forward part run as late as they can, so that
-** a whole depth read is one kernel; those of the backward part run as early as they can, so that
-** gradients are added up where they arise.  Twins, which compute the forward part again for the
-** backward part, run where their gradient does; a product among them is an anchor of its phase.
+** Decides when each node runs.  A node that needs all tokens begins a new phase; within a phase,
+** anchors run in the order in which they were built.  Row nodes of the forward part run as late as
+** possible, so that a whole depth read is one kernel.  Row nodes of the backward part run as early
+** as possible, so that gradients are added where they are computed.  Twins recompute the forward
+** part for the backward part and run in the slot of the gradient that reads them; a twin of a
+** product is an anchor of its phase.
 **
-** An example: six nodes of 16 numbers per token, "p" a parameter, "seed" what makes g one of the
-** backward part.  'until' is the time of the last node that reads the value, and 'offset' where
-** memory.c lays it, in floats per token (tests/passes/slots_test.c takes the table from here):
+** An example with six nodes of 16 numbers per token.  "p" is a parameter, and "seed" makes g a node
+** of the backward part.  'until' is the time of the last node that reads the value, and 'offset' is
+** where memory.c places it, in floats per token (tests/passes/slots_test.c reads the table here):
 **
 **   node                   time until offset  why
 **   x = embed                 1     6      0  token phase 0: the first anchor
@@ -54,7 +55,7 @@ static Domain domain_of(const Slots *s, const Node *n) {
     }
 }
 
-/* What makes the list that n's rows are of; NULL: it has all tokens' or none. */
+/* The node that makes the list whose rows n has; NULL if n has rows of all tokens, or none. */
 static const Node *list_of(const Slots *s, const Node *n) {
     return n->shape.lead == LEAD_TOKENS && n->shape.list ? s->list[n->shape.list] : NULL;
 }
@@ -99,7 +100,7 @@ static int by_phase(const void *x, const void *y) {
     return a->list != b->list ? a->list - b->list : a->id - b->id;
 }
 
-/* Anchors in order get odd times; all of one global phase the same. */
+/* Anchors get odd times in order; all anchors of one global phase get the same time. */
 static void time_anchors(Graph *g, Slots *s) {
     Event *event = graph_scratch(g, ((size_t)g->n + 1) * sizeof *event);
     int n = 0, time = -1, phase = -1, list = 0, start = 0;
@@ -120,7 +121,7 @@ static void time_anchors(Graph *g, Slots *s) {
     s->times = time + 2;
 }
 
-/* The first slot in which all operands of a row node can be there. */
+/* The first slot in which all operands of a row node are available. */
 static int earliest(const Slots *s, const int *asap, const Node *n) {
     int t = list_of(s, n) ? s->time[list_of(s, n)->id] + 1 : 0;
     for (int i = 0; i < n->nin; i++) {
@@ -141,8 +142,8 @@ static bool is_sum(const Slots *s, const Node *n) {
     return s->needed[n->id] && op_info[n->op].class == TOKENSUM;
 }
 
-/* The slot by which a consumer wants its operand; what takes it to another list or from one, before
-** all that goes through that list's rows with it. */
+/* The latest slot in which an operand still serves its consumer.  A gather or scatter must come
+** before everything that works on the same list's rows. */
 static int wanted(const Slots *s, const Node *consumer) {
     if (consumer->op == OP_gather || consumer->op == OP_scatter) return s->start[consumer->id] - 1;
     if (op_info[consumer->op].class == TOKENSUM) return s->partial[consumer->id];
@@ -157,14 +158,14 @@ static int *new_times(Graph *g) {
     return t;
 }
 
-/* The last slot that serves a consumer; a twin that has no time yet passes on
-** what its own consumers allow. */
+/* The last slot that serves a consumer.  For a twin without a time, it is the last slot that serves
+** the twin's own consumers. */
 static int allowed(const Slots *s, const Node *consumer, const int *limit) {
     return is_row(s, consumer) && s->time[consumer->id] < 0 ? limit[consumer->id]
                                                             : wanted(s, consumer);
 }
 
-/* Row nodes that the training step computes before an anchor are to be there before it too. */
+/* Row nodes that the training step computes before an anchor are computed before it here too. */
 static void limit_as_training(const Graph *g, const Slots *s, const int *asap, const Alike *alike,
                               int *limit) {
     for (int i = 0; alike && i < g->n; i++) {
@@ -174,9 +175,9 @@ static void limit_as_training(const Graph *g, const Slots *s, const int *asap, c
     }
 }
 
-/* Puts row nodes as late as all consumers allow and some want.  Twins are wanted by
-** row kernels and anchors of token phases; those that none of them wants stay
-** without a time. */
+/* Puts row nodes into the latest slot that serves all consumers.  Twins are put there for row
+** kernels and anchors of token phases only; a twin that none of these reads stays without a
+** time. */
 static void time_late(Graph *g, Slots *s, const int *asap, const Alike *alike, bool twins) {
     int *late = new_times(g), *limit = new_times(g);
     limit_as_training(g, s, asap, alike, limit);
@@ -198,8 +199,8 @@ static void time_late(Graph *g, Slots *s, const int *asap, const Alike *alike, b
     }
 }
 
-/* Twins that only a global anchor wants go where their operands' twins are;
-** failing that, right before the first anchor. */
+/* Twins that only a global anchor reads go into the slot of their operands' twins or, if there are
+** none, right before the first anchor. */
 static void time_twins(Graph *g, Slots *s, const int *asap) {
     int *limit = new_times(g);
     for (int i = 0; i < g->n; i++) {
@@ -233,7 +234,7 @@ static void time_rows(Graph *g, Slots *s, const Alike *alike) {
     time_twins(g, s, asap);
 }
 
-/* Every row value is there when it is read. */
+/* Checks that every row value is computed before it is read. */
 static void check_order(const Graph *g, const Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
@@ -255,9 +256,8 @@ static void find_needed(const Graph *g, Slots *s, bool forward) {
     graph_mark_operands(g, s->needed);
 }
 
-/* Nodes of the gradient pass that no cotangent reaches repeat the forward part
-** (twins and what is made of them alone): they have the values early, and are
-** wanted late. */
+/* Nodes of the gradient pass that no cotangent reaches repeat the forward part (twins, and nodes
+** made of twins alone): their operands are available early, and their results are needed late. */
 static void find_twins(const Graph *g, Slots *s) {
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
@@ -268,8 +268,8 @@ static void find_twins(const Graph *g, Slots *s) {
     }
 }
 
-/* An anchor that repeats the forward part runs in the phase that first wants it, not in the
-** first in which it could. */
+/* An anchor that repeats the forward part runs in the first phase that needs it, not in the first
+** phase in which it could run. */
 static void delay_twins(Graph *g, Slots *s) {
     int *want = graph_scratch(g, ((size_t)g->n + 1) * sizeof *want);
     memset(want, 0x7f, ((size_t)g->n + 1) * sizeof *want);
@@ -289,7 +289,7 @@ static void delay_twins(Graph *g, Slots *s) {
     }
 }
 
-/* Whether a row of n is a column of a parameter, one as long as a vector at least. */
+/* Whether a row of n is a column of a parameter and at least as long as a vector. */
 static bool has_columns(const Node *n) {
     enum { LONG = 16 };
     int last = n->shape.rank - 1;
@@ -313,9 +313,9 @@ static bool *find_token_reads(Graph *g, const Slots *s) {
     return reads;
 }
 
-/* Finds what anchors read, which must be in memory: a weight that is computed, too; long lists of
-** parameters, which no kernel puts together for itself; and columns of parameters that each token
-** would gather number by number. */
+/* Finds values that must be in memory: what anchors read, computed weights included; long lists of
+** parameters, because no kernel assembles them by itself; and columns of parameters that each token
+** would otherwise gather number by number. */
 static void find_stored(Graph *g, Slots *s) {
     const bool *token_reads = find_token_reads(g, s);
     for (int i = 0; i < g->n; i++) {

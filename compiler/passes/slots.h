@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** When each node runs: the order that recompute.c and schedule.c agree on. */
+** When each node runs: the order that recompute.c and schedule.c use.
+*/
 #ifndef STRATA_SLOTS_H
 #define STRATA_SLOTS_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** --weights q8|q4: parameters that are only matrices of products, and tables whose rows are looked
-** up, become small weights: each number takes 8 or 4 bits (graph/ops_small.c).
+** --weights q8|q4: parameters that are only matrices of products, or tables whose rows are looked
+** up, become small weights, with 8 or 4 bits per number (graph/ops_small.c).
 **
-** Of 8 bits, with q4 too, is what rows are looked up in, and what makes the logits. A matrix of
-** fewer rows or steps than NARROW stays float32, and so does one that decides: whose products, as
-** they are or number by number, a choice is made of, of experts or of tokens.
+** Tables of lookups, and the matrix that makes the logits, have 8 bits even with q4.  A matrix
+** with fewer rows or steps than NARROW stays float32.  So does a matrix whose products decide
+** something: a choice of experts or of tokens that is made from them, directly or number by
+** number.
 */
 #include "fatal.h"
 #include "passes.h"

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
-** Two-phase depth reads: reads whose weights depend on no activation but their
-** sources are computed together over the sources that they share, and each is
-** merged with the rest of its sources by an online softmax.
+** Two-phase depth reads.  Some reads have weights that depend on no activation except their
+** sources.  Such reads are computed together over the sources that they share, and each is then
+** merged with its remaining sources by an online softmax.
 **
 **   first phase    m = max z_j    l = sum exp(z_j - m)    a = sum exp(z_j - m) v_j
 **   second phase   M = max(m, z')  c = exp(m - M)  e' = exp(z' - M)
 **                  h = (a c + sum e' v') / (l c + sum e')
 **
-** The maxima are constants for gradients: what they divide out they multiply in.
-** 'after' says when: all of a group's a are there before the first is used, and
-** before the last is used where they are computed again for gradients, as with
-** --memory small (else they are kept, recompute.c); by its own
-** gradient what flows into a group's sources is computed together too, when the
-** first read's gradient is there, the last of the group to arrive.
+** The maxima are constants for gradients, because they cancel.  'after' nodes set the time: all
+** sums a of a group are computed before the first is used, and again before the last is used if
+** gradients recompute them, as with --memory small (otherwise they are stored, recompute.c).  The
+** gradient of 'after' delays the gradients of a group's sources until the gradient of the first
+** read arrives, which is the last one of the group; they are then computed together as well.
 */
 #include "two_phase.h"
 

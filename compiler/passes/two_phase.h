@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Two-phase depth reads: what the files two_phase*.c agree on.
+** Two-phase depth reads: shared by the files two_phase*.c.
 **
-** A read is  h = sum over j of w_j v_j,  the v_j activations in a stack, the
-** weights a softmax or something of each source alone, made of the sources and
-** of what depends on no activation.  Reads one after another then share sources
-** of which everything can be known before the first of them: a group.
+** A read is h = sum over j of w_j v_j.  The v_j are activations in a stack.  The weights are a
+** softmax, or functions of each source alone, made from the sources and from values that depend on
+** no activation.  Consecutive reads share those sources that are complete before the first of the
+** reads: such reads are a group.
 */
 #ifndef STRATA_TWO_PHASE_H
 #define STRATA_TWO_PHASE_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
-** Which reads are computed together: the cut of all reads into groups that moves
-** least.  Counted are rows, a token's vector of D floats read or written, over
-** the forward and the backward part, all of them in memory: reads whose shared
-** sources stay in a small second-level cache are left apart.  Inference is cut like
-** training, so that both have the same bits.
+** Which reads are computed together: the division of all reads into groups that moves the least
+** memory.  The unit is a row, a token's vector of D floats, read or written, over the forward and
+** the backward part.  All rows count as memory traffic; reads whose shared sources stay in a small
+** second-level cache are therefore not grouped.  Inference uses the division of training, so that
+** both have the same bits.
 **
-** Apart, a read takes every source once forward, once more for the gradients, and
-** for these the source's gradient is read and written.  Together, shared sources are
-** taken so once per group; every read but one writes and reads its partial result and
-** what flows back into it, and reads the result once more for the gradients.
+** A read alone takes every source once in the forward part and once for the gradients, which also
+** read and write the source's gradient.  In a group this happens once per group for shared
+** sources; but every read except one writes and reads its partial result and the gradient of it,
+** and reads the result again for the gradients.
 */
 #include "two_phase.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** An expression over all sources, cut to some of them.  The sources' axis is
-** followed from the result down to the stack: what does not have it is the same
-** for every source, what is given and has it (a parameter, random numbers, a
-** constant of tokens) is sliced, and the stack is one of fewer sources.  A value
-** that nothing is an operand of has a size of its own, which no operand changes:
-** it is never built in another one.
+** Reduces an expression over all sources to some of them.  It follows the sources' axis from the
+** result down to the stack.  An operand without this axis is the same for every source and stays.
+** A given operand with this axis (a parameter, random numbers, a constant) is sliced, and the
+** stack becomes one of fewer sources.  A value without operands has a size of its own that no
+** operand changes, so it is never built with another size.
 */
 #include "two_phase.h"
 

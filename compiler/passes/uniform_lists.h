@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Long stacks of parameters and numbers, such as the biases of a read's sources.  Those that begin
-** alike are parts of the longest one, which is computed once and kept, so that who reads some of
-** it is the same kernel however many there are.
+** Long stacks of parameters and numbers, such as the biases of a read's sources.  Stacks with the
+** same beginning become parts of the longest one, which is computed once and stored, so that
+** kernels that read parts of it have the same code, whatever the length.
 */
 #ifndef STRATA_UNIFORM_LISTS_H
 #define STRATA_UNIFORM_LISTS_H

@@ -14,7 +14,7 @@ static void add_ref(Tables *t, Action *a, Ref r) {
 
 /* == Anchors ============================================================== */
 
-/* What the driver does for an anchor; references: results first, then operands. */
+/* The driver's action for an anchor.  Its references are the results first, then the operands. */
 typedef struct Anchor {
     Op op;
     int what, results;
@@ -59,14 +59,16 @@ static const Anchor *anchor_of(const Node *n) {
     bug(n, "has no kernel");
 }
 
-/* Rows of a ring that holds a window; 0: all positions are not more. */
+/* The number of rows of a ring that holds a window; 0 if the context is not longer than the
+** ring. */
 static int64_t ring_of(const Tables *t, const AttentionAction *a) {
     int64_t rows = round_up(a->window - 1 + STRATA_BACK, RING_STEP);
     return a->window && rows < t->info->context ? rows : 0;
 }
 
-/* A row for every position or chunk of them; a last short chunk, and a ring, are among what is
-** fixed. Averages are float32, as a row of them is a sum first. */
+/* The cache has one row per position, or per chunk of positions.  A last short chunk, and a ring,
+** belong to the part of the state with a fixed size.  Averages are float32, because a row is a sum
+** until its chunk is complete. */
 static void cache_of(Tables *t, AttentionAction *a) {
     Constants *k = &t->bytes.constants;
     int32_t pool = a->causal && a->pool ? a->pool : 1, kept = a->pool ? KEPT_F32 : t->cache;
@@ -88,8 +90,9 @@ static void cache_of(Tables *t, AttentionAction *a) {
     *(Cache *)list_add(&t->bytes.cache, sizeof c) = c;
 }
 
-/* Where a state has so many floats that a program which sequences grow by carries from one call to
-** the next, zeros at a sequence's beginning; other programs begin sequences: none. */
+/* Reserves this many floats in the state for what a decoding program carries from one call to the
+** next; they are zeros at the beginning of a sequence.  Other programs always begin sequences and
+** carry nothing. */
 static int64_t carry_of(Tables *t, const ProgramKind *kind, int64_t floats) {
     int64_t at = t->bytes.constants.carried_floats;
     if (kind->which != t->generates) return 0;
@@ -97,8 +100,8 @@ static int64_t carry_of(Tables *t, const ProgramKind *kind, int64_t floats) {
     return at;
 }
 
-/* Room where the optimizer keeps a product's weights packed; -1: they are no parameter that it
-** changes. */
+/* The offset at which the optimizer stores the packed weights of a product; -1 if the optimizer
+** does not change them. */
 static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
     int i = params_number(&t->layout, weights);
     if (i < 0 || t->layout.param[i].tensors != 1 || t->layout.param[i].frozen) return -1;
@@ -112,7 +115,7 @@ static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
     return *at;
 }
 
-/* Bits of a product's weights that are small, and room to work in. */
+/* The number of bits of a product's small weights, and the size of its scratch memory. */
 static int small_of(Tables *t, const Node *weights) {
     int64_t *most = &t->bytes.constants.small_steps;
     int bits = params_small(&t->layout, weights);
@@ -160,7 +163,7 @@ static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const N
     if (kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
 }
 
-/* Forward a state carries the last rows of x that later ones want. */
+/* In the forward pass, a state carries the last rows of x that later tokens need. */
 static void set_history(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
     int64_t columns = shape_count(&n->in[0]->shape), taps = op_taps(n);
     if (a->what == DO_SHIFT) {
@@ -226,7 +229,7 @@ static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
     k->small = outer ? 0 : small_of(t, n->in[1]);
 }
 
-/* Of what goes row by row. */
+/* For anchors that work row by row. */
 static void set_row_sizes(Tables *t, const Plan *p, Action *a, const Node *n) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
     switch (a->what) {
@@ -261,7 +264,7 @@ static void set_row_sizes(Tables *t, const Plan *p, Action *a, const Node *n) {
     }
 }
 
-/* What an action needs beyond its references, from the shapes of the anchor and its operands. */
+/* The numbers of an action, computed from the shapes of the anchor and its operands. */
 static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
     a->list = n->nin ? n->in[0]->shape.list : n->shape.list;
     switch (a->what) {
@@ -291,7 +294,7 @@ static void add_anchor(Tables *t, const Plan *p, const ProgramKind *kind, Action
     add_ref(t, a, place_of(p, n));
     for (int i = 1; i < least(k->results, node_results(n)); i++)
         add_ref(t, a, place_side(p, n, i));
-    /* of a product's sum so far, and of a list, the action knows */
+    /* further operands, a sum so far and a list, are numbers of the action */
     int operands = op_info[n->op].class == CONTRACT ? 2
         : n->op == OP_gather || n->op == OP_scatter ? 1
                                                     : n->nin;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata build: spec to program.  Everything that runs inside LLVM happens in
-** a forked child, because running out of memory there ends the process.  All is
-** made in a folder of its own for temporary files; what the user asked for
-** appears whole, by rename, or not at all.
+** strata build: from a spec to a program.  Everything that runs inside LLVM happens in a forked
+** child, because running out of memory there ends the process.  All files are made in a temporary
+** folder; what the user asked for appears whole, by rename, or not at all.
 */
 #include "build.h"
 #include "blas_library.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** What a build may take the place of: what a build wrote.  Texts end with a mark, programs and
-** shared libraries have one in a note that is not loaded and that no objects bring along;
-** objects, and archives of one, begin their tables with a number of their own, which a program has
-** too that somebody linked with them: so no program is recognised by it.
+** Which existing files a build may replace: those that a build wrote.  Texts end with a mark.
+** Programs and shared libraries have a mark in a note that is not loaded and that no object
+** contributes.  Objects, and archives of one object, begin their tables with a magic number.  A
+** program that a user linked with such an object has that number too, so it does not identify
+** programs.
 */
 #include "build.h"
 #include "place.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** From objects to one, to a program, an archive or a shared library, with the system's cc, ar and
-** objcopy.  libstrata is found beside this program: in its build tree, or where it was installed.
+** Links objects to one object, a program, an archive or a shared library, with the system's cc, ar
+** and objcopy. libstrata is found beside this program: in its build tree, or where it was
+** installed.
 */
 #include "link.h"
 #include "process.h"

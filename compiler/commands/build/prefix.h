@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the names of an object's functions begin with: --prefix, or the model's name. */
+** The prefix of an object's function names: --prefix, or the model's name.
+*/
 #ifndef STRATA_PREFIX_H
 #define STRATA_PREFIX_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The cache's folders: $XDG_CACHE_HOME/strata, or ~/.cache/strata, and those in it.  Only what this
-** user put there is used: folders and files that belong to another user, or that others may write
-** to, are not.
+** The folders of the cache: $XDG_CACHE_HOME/strata or ~/.cache/strata, and those below it.
+** Folders and files that belong to another user, or that other users may write to, are not used.
 */
 #ifndef STRATA_CACHE_FOLDER_H
 #define STRATA_CACHE_FOLDER_H

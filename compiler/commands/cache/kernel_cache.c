@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** See kernel_cache.h.  A file is the object, then a seal with the sum of its name and its bytes.
-** It gets its name when it is whole, so that others find all of it or nothing.
+** See kernel_cache.h.  A file is an object followed by a seal, a checksum of its name and its
+** bytes.  It gets its name when it is complete, so that others find all of it or nothing.
 */
 #include "kernel_cache.h"
 

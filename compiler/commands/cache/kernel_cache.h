@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The objects of row kernels that were compiled before, in one folder of the cache, each a file
-** that is named after a hash of all that made it: kernel and compiler.  What is not as it was put
-** there, or cannot be read or written, is as if it were not there, and nobody is told.
+** Objects of row kernels from earlier builds, in one folder of the cache.  Each is a file named
+** after a hash of everything that made it: the kernel and the compiler.  A file that is damaged,
+** or that cannot be read or written, counts as absent, and no message says so.
 */
 #ifndef STRATA_KERNEL_CACHE_H
 #define STRATA_KERNEL_CACHE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** See program_cache.h.  The folder is opened once: what is looked at, replaced and run are names
-** in it, wherever its path leads meanwhile.
+** See program_cache.h.  The folder is opened once, and all later steps use names relative to it,
+** so that they reach the same folder even if its path leads elsewhere meanwhile.
 */
 #include "program_cache.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The programs of specs that were run before, each in a folder of its own that is named after a
-** hash of all that made it: sources, compiler, processor.  Only what this user put there is run
-** (cache_folder.h), and a program is followed by a checksum of it.
+** Programs of specs that were run before.  Each has a folder named after a hash of everything that
+** made it: sources, compiler, processor.  Only files that this user put there are run
+** (cache_folder.h), and each program is followed by its checksum.
 */
 #ifndef STRATA_PROGRAM_CACHE_H
 #define STRATA_PROGRAM_CACHE_H

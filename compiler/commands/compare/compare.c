@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata compare: variants side by side, the first one is the baseline.  Plans and
-** compiles every spec, times and trains the programs if asked to; what the numbers are and
-** how they are shown is in report/.
+** strata compare: variants side by side; the first one is the baseline.  It plans and compiles
+** every spec, and times and trains the programs if asked to. report/ defines the numbers and shows
+** them.
 */
 #include "command.h"
 #include "compare_specs.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What training runs of a comparison did, from their logs; see compare_runs.h. */
+** Reads what training runs of a comparison did from their logs; see compare_runs.h.
+*/
 #include "compare_runs.h"
 
 #include "files.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Times of the variants' programs: rounds in which every variant runs once, so that
-** what disturbs the machine disturbs all of them; the order turns round every time.
+** Times the variants' programs in rounds.  In a round every variant runs once, so that
+** disturbances of the machine affect all of them; the order is reversed every round.
 */
 #include "workshop.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** One training run of a comparison.  Its files have a name that tells it from all others: what it
-** would do is a function of the model, what it is trained and evaluated on, and a few options.
+** One training run of a comparison.  The names of its files identify it among all others: they
+** depend on the model, the data for training and evaluation, and a few options.
 */
 #include "compare_runs.h"
 

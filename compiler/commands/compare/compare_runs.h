@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Training runs of a comparison, and where they are kept.
-**   compare_train.c   which runs there are, and what they come to
-**   compare_run.c     one of them: recognised, continued or begun
+** Training runs of a comparison, and where they are stored.
+**   compare_train.c   which runs there are, and their results
+**   compare_run.c     one of them: recognised, continued or started
 **   compare_log.c     what it did
-**   compare_watch.c   what is said while it runs
+**   compare_watch.c   what is reported while it runs
 */
 #ifndef STRATA_COMPARE_RUNS_H
 #define STRATA_COMPARE_RUNS_H

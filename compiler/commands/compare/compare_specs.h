@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The specs that strata compare is given, each perhaps with choices of its own.
+** The specs on the command line of strata compare, each with its own values of options.
 */
 #ifndef STRATA_COMPARE_SPECS_H
 #define STRATA_COMPARE_SPECS_H

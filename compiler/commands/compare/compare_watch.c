@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What is said while a run trains (doing.h), from its first step on.  The step is the last one
-** in the run's log.
+** Reports the progress of a training run (doing.h) from its first step on.  The step is the last
+** one in the run's log.
 */
 #include "compare_runs.h"
 

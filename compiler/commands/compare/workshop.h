@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** A folder for the programs of a comparison and what they write, gone with all that
-** is in it whatever happens: while it is open, signals that stop are held back as in
-** process.h, end the program that runs, and come to the caller as an error.
+** A temporary folder for the programs of a comparison and their files, which is always removed.
+** While it is open, signals that stop are handled as in process.h: they end the running program
+** and reach the caller as an error.
 */
 #ifndef STRATA_WORKSHOP_H
 #define STRATA_WORKSHOP_H

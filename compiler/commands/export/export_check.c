@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** An exported folder, read back. With an architecture that an importer knows, it is imported: the
-** spec must have the graph of the one that was exported, and its tensors the bits of the weights.
-** With code of its own its tensors are the weights by name.
+** Checks an exported folder by reading it back.  If an importer knows the architecture, the folder
+** is imported: the spec must have the graph of the exported one, and the tensors must have the
+** bits of the weights.  If the folder has code of its own, its tensors must be the weights by
+** name.
 */
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** A folder that appears whole: it is written beside its place, as DIR.strata-tmp, and renamed. One
-** that is there is replaced only if it is asked for, and has nothing in it but what exports write;
-** until the new one is complete it stays as it is. What an export that was killed left under the
-** temporary name, nobody holds any more: the next one says so and removes it.
+** Writes a folder that appears whole: it is written beside its place, as DIR.strata-tmp, and
+** renamed.  An existing folder is replaced only if the user asks for it and it has only files that
+** exports write; it stays until the new one is complete.  A temporary folder of an export that was
+** killed is not in use any more: the next export says so and removes it.
 */
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What strata export reads must not be where it writes: a spec, what it requires, weights, a
-** tokenizer; neither as the file nor in the folder that is written.
+** Checks that strata export does not write over what it reads: a spec and the files that it
+** requires, weights, a tokenizer.  None of them may be the file that is written or lie in the
+** folder.
 */
 #include "export.h"
 

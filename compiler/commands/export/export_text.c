@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What an exported folder says of texts: the tokenizer's file as it was before it got the object of
-** text_facts.h, and the files that the object was made of.  Where there is none, files that say
-** what the tokenizer means here.
+** Writes what an exported folder says about texts: the tokenizer's file without the object of
+** text_facts.h, and the files from which import made that object.  If there is no such object, it
+** writes files that say what the tokenizer means here.
 */
 #include "export_text.h"
 

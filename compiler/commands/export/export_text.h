@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What an exported folder says of texts; see export_text.c. */
+** What an exported folder says about texts; see export_text.c.
+*/
 #ifndef STRATA_EXPORT_TEXT_H
 #define STRATA_EXPORT_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The tokenizer's file of a spec: what it names, or what import wrote beside it; and what is said
-** where there is none that another program could have.
+** Finds the tokenizer's file of a spec: the one that the spec names, or the one that import wrote
+** beside it.  Otherwise it says that there is none that another program could read.
 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata import: a Hugging Face folder to NAME.lua, NAME.safetensors and a tokenizer's file.
-** Everything is checked before the first of them is written: what the spec asks for against what
-** the importer plans, by name and shape.
+** strata import: from a Hugging Face folder to NAME.lua, NAME.safetensors and the tokenizer's
+** file.  Everything is checked before the first of them is written: the importer's plan must have
+** the tensors that the spec asks for, by name and shape.
 */
 #include "command.h"
 #include "files.h"

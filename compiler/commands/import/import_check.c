@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The spec that an importer wrote against the plan of its weights; see import.h.
+** Checks the spec that an importer wrote against the plan of its weights; see import.h.
 */
 #include "import.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What an import replaces: what an import wrote and nobody changed.  The spec's last line has the
-** sum of the lines above it, and that of the tokenizer's file beside it; the weights say who wrote
-** them, and have a checksum.
+** Which existing files an import may replace: those that an import wrote and that nobody has
+** changed.  The spec's last line has a checksum of the lines above it and one of the tokenizer's
+** file; the weights name their writer and have a checksum.
 */
 #include "files.h"
 #include "hash.h"

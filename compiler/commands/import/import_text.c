@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The tokenizer's file of an import: the folder's, with what its other files say of texts.
+** Writes the tokenizer's file of an import: the folder's file, with what the folder's other files
+** say about texts.
 */
 #include "import.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** An OpenBLAS is asked by a program that is linked with it, as models are. */
+** A small program that is linked with OpenBLAS as models are, and reports which OpenBLAS it is.
+*/
 #include "blas_library.h"
 
 #include "files.h"

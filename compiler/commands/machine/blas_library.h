@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Who multiplies in what is built, and the OpenBLAS that it is linked with: an archive where there
-** is one, else a shared library.  Tasks call it from all threads of a model's pool, so a build of
-** it that is for one thread alone is not taken: its memory is not locked, and products go wrong.
+** Which implementation multiplies in a build, and the OpenBLAS that the build is linked with: an
+** archive if there is one, else a shared library.  All threads of a model's pool call it, so a
+** build of OpenBLAS for a single thread is refused: it does not lock its memory, and its products
+** would be wrong.
 */
 #ifndef STRATA_BLAS_LIBRARY_H
 #define STRATA_BLAS_LIBRARY_H

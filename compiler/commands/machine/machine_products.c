@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** See machine_products.h.  A product is timed where it stands in a training step, between row
-** kernels and beside other threads: models of MLPs have one of each size.
+** See machine_products.h.  A product is timed at its place in a training step, between row kernels
+** and beside other threads.  The models are MLPs, one for each size.
 */
 #include "machine_products.h"
 

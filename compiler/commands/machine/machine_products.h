@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** OpenBLAS's products beside generated ones, on this machine: measured by 'strata doctor --measure'
-** in programs that do both in turns, kept with the machine's rates (machine_rates.h), read by
-** build --blas auto.
+** Times of OpenBLAS's products and generated products on this machine.  'strata doctor --measure'
+** measures them in programs that run both in turns, and saves them with the machine's rates
+** (machine_rates.h); build --blas auto reads them.
 */
 #ifndef STRATA_MACHINE_PRODUCTS_H
 #define STRATA_MACHINE_PRODUCTS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** See machine_rates.h: what is kept, and where. */
+** See machine_rates.h: what is saved, and where.
+*/
 #include "machine_rates.h"
 
 #include "blas_library.h"

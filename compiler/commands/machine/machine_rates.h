@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** This machine's rates (rates.h): measured by 'strata doctor --measure', kept in the cache. */
+** This machine's rates (rates.h): measured by 'strata doctor --measure', saved in the cache.
+*/
 #ifndef STRATA_MACHINE_RATES_H
 #define STRATA_MACHINE_RATES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** See machine_speed.h.  Of two models the times of all kernels are taken, medians of several runs,
-** and rates are fitted to them (rates_fit.h): a plain one, and one whose kernels between layers
-** multiply and add much for each number that they read.
+** See machine_speed.h.  It takes the median times of all kernels of two models and fits the rates
+** to them (rates_fit.h).  One model is plain; the kernels between layers of the other one execute
+** many multiply-adds for each number that they read.
 */
 #include "machine_speed.h"
 

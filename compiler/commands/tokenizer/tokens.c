@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** strata tokens: texts to a token file, which training reads as it reads the texts themselves.
-** Tokens are made by what programs use (data.h), so that both are the same.
+** strata tokens: from texts to a token file, which training reads like the texts themselves.  It
+** uses the tokenizing code of programs (data.h), so that both give the same ids.
 */
 #include "build.h"
 #include "command.h"

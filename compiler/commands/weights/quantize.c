@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** strata quantize: a file of weights with the matrices rounded (small_file.h) that a program built
-** with --weights would round whenever it loads them, to the same bits. Which these are the spec's
-** graph says. Tensors are read, rounded and written some rows at a time; a matrix is rounded again
-** for its scales, which lie elsewhere in the file than its codes.
+** strata quantize: a file of weights whose matrices are rounded (small_file.h) to the bits that a
+** program built with --weights makes of them when it loads them.  The spec's graph says which
+** matrices these are.  Tensors are read, rounded and written a few rows at a time; a matrix is
+** rounded a second time for its scales, which lie elsewhere in the file than its codes.
 */
 #include "build.h"
 #include "command.h"

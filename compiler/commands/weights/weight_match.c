@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Tensors of a file of weights as the parameters of a spec. */
+** Matches the tensors of a file of weights with the parameters of a spec.
+*/
 #include "weight_tools.h"
 
 #include <string.h>

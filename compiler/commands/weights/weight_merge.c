@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** strata weights merge: W + alpha / rank B A takes the place of W, computed in double precision and
-** rounded once, to float32.  The spec says alpha and which adapters there are; a file that lacks
+** strata weights merge: replaces W by W + alpha / rank B A, computed in double precision and
+** rounded to float32 once.  The spec says alpha and which adapters there are; a file that lacks
 ** one of them, or has one of another shape, is refused.
 */
 #include "weight_tools.h"

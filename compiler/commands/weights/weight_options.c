@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The values of a spec's options, and those that weights were trained with. */
+** Compares the values of a spec's options with those that weights were trained with.
+*/
 #include "command.h"
 #include "model_identity.h"
 #include "trained_options.h"

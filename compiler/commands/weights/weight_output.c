@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What strata weights and strata quantize write: where, what the file says of itself, and tensors
-** in memory of its own.
+** Shared by strata weights and strata quantize: the place of the output, its metadata, and tensors
+** in their own memory.
 */
 #include "weight_tools.h"
 

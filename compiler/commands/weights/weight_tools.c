@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** strata weights: looks at files of weights and makes other ones of them.  Tensors are copied as
-** they are; what a run needs to go on, optimizer.* and where its data is, is left out. A matrix
-** that strata quantize rounded is told as one tensor, whatever it is stored as.
+** strata weights: shows files of weights and makes new ones.  Tensors are copied unchanged; what
+** only a run needs (optimizer.* and the position in its data) is left out.  A matrix that strata
+** quantize rounded is shown as one tensor, however it is stored.
 */
 #include "weight_tools.h"
 

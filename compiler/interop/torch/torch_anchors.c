@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Operations that have a kernel of their own: the PyTorch expression of one. */
+** The PyTorch expressions of operations that have a kernel of their own.
+*/
 #include "torch_print.h"
 
 #include "recurrence.h"

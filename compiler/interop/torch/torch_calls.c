@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The calls of all parts, in order. Where a run of calls repeats, with the parameters of the next
-** layer and what the run before gave, it is written once, in a loop.
+** The calls of all parts, in order.  A sequence of calls that repeats, each time with the
+** parameters of the next layer and the results of the previous calls, is printed once, as a loop.
 */
 #include "torch_print.h"
 

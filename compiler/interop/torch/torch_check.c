@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Whether a model's parameters can be attributes of PyTorch's modules under their own names. */
+** Checks that a model's parameters can be attributes of PyTorch modules under their own names.
+*/
 #include "torch_print.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A modelling file of its parts: see torch_file.h. */
+** Assembles a modelling file from its parts: see torch_file.h.
+*/
 #include "torch_print.h"
 
 #include <ctype.h>

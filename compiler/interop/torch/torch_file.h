@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** A modelling file for 'transformers': the graph of a model's logits as PyTorch operations. No
-** mixer, sublayer or route is known by name; what is printed is the operations that they are made
-** of. Sites with equal operations share a function, and runs of them that only hand their results
-** on are loops.
+** A modelling file for 'transformers': the graph of a model's logits as PyTorch operations.  The
+** printer knows no mixer, sublayer or route by name; it prints the operations that they are made
+** of.  Sites with equal operations share a function, and sequences of sites that only pass on
+** their results are loops.
 **
-** Tokens are two axes in front, [batch, time]. Lists of tokens, which routes make, stay whole
-** there: what is not in a list is computed and not looked at.
+** Tokens are two leading axes, [batch, time].  Lists of tokens, which routes make, keep both axes
+** whole: tokens that are not in a list are computed, and the results are not used.
 */
 #ifndef STRATA_TORCH_FILE_H
 #define STRATA_TORCH_FILE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Operations: the PyTorch expression of a node, of those of its operands. */
+** The PyTorch expression of a node, given the expressions of its operands.
+*/
 #include "torch_print.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A part's statements, with names of their own, so that equal parts have equal ones. */
+** Prints the statements of a part, with local names, so that equal parts have equal statements.
+*/
 #include "torch_print.h"
 
 #include <stdlib.h>

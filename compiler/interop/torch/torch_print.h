@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the parts of the printer share. A part is a run of nodes of one site, and becomes a call of
-** a function; nodes that depend on positions only are no part's, they come first.
+** Shared by the files of the printer.  A part is a sequence of nodes of one site and becomes a
+** call of a function.  Nodes that depend on positions only belong to no part and come first.
 */
 #ifndef STRATA_TORCH_PRINT_H
 #define STRATA_TORCH_PRINT_H

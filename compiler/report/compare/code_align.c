@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The longest common subsequence of two lists of shapes, by dynamic programming: lengths
-** of all pairs of tails, 16 bits each, after equal beginnings and ends are taken off.
-** With CODE_LINES lines the table has 33 MB.
+** The longest common subsequence of two lists of shapes, by dynamic programming over the lengths
+** for all pairs of tails, 16 bits each, after equal beginnings and ends were removed.  With
+** CODE_LINES lines the table has 33 MB.
 */
 #include "code_lines.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Code as lines that can be set side by side: the kernel listing's, or the assembly's of
-** one function.  Every line knows the Lua line it came from, and has a shape: a hash of it
-** without what merely renumbers.  Two lines are the same to a reader when their shapes are:
-** the same operation on operands of the same kind.
+** Code as lines that can be compared side by side: the kernel listing, or the assembly of one
+** function.  Every line knows the Lua line that it came from and has a shape: a hash of the line
+** without mere numbering.  Two lines with the same shape are the same to a reader: the same
+** operation on operands of the same kind.
 */
 #ifndef STRATA_CODE_LINES_H
 #define STRATA_CODE_LINES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Row kernels of a variant beside the baseline's that do the same job: what a comparison
-** shows line by line.  Kernels of the library, products and attention, are the same code in
-** every model and are left out.
+** Row kernels of a variant beside those of the baseline that do the same job; a comparison shows
+** them line by line.  Kernels of the library (products, attention) have the same code in every
+** model and are left out.
 */
 #ifndef STRATA_COMPARE_CODE_H
 #define STRATA_COMPARE_CODE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Listing and assembly of matched kernels in two columns, the baseline's at the left, the
-** Lua line beside each.  Lines that only one side has are marked; stretches that both have
-** fold away.  On a narrow page the columns go below each other.  A page's code has
-** CODE_BYTES: every kernel has an equal share, and what does not fit is said.
+** Listing and assembly of matched kernels in two columns, the baseline on the left, with the Lua
+** line of each line of code.  Lines of one side only are marked; stretches that both sides have
+** are folded away.  On a narrow page one column follows the other.  All code of a page has
+** CODE_BYTES: every kernel gets an equal share, and the page says what did not fit.
 */
 #include "compare_code.h"
 #include "compare_page.h"

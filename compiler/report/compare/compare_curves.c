@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Curves of training runs: loss at equal tokens and at equal time, on one scale, the difference of
-** validation losses to the baseline's, and the share of the tokens that routes take.  A line is the
-** mean over seeds in equal parts of the run, the band around it reaches from the lowest seed to the
-** highest, dots are validation losses.  The scale leaves out what few values reach, as the first
-** steps do; what is off the picture is marked at its edge and told.
+** Curves of training runs: loss at equal tokens and at equal time, on one scale; the difference of
+** validation losses from the baseline; the share of the tokens that routes take.  A line is the
+** mean over seeds in equal parts of the run, its band reaches from the lowest to the highest seed,
+** and dots are validation losses.  The scale omits rare values such as those of the first steps;
+** the page marks them at the edge of the picture and says so.
 */
 #include "compare_page.h"
 #include "console.h"

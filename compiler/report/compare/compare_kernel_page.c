@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The kernel table of a comparison's page: one group of rows per role, one row per variant; roles
-** that hardly take time, or do the same work everywhere, are folded away. */
+** The kernel table of a comparison's page: one group of rows per role, one row per variant.  Roles
+** that take little time, or do the same work in all variants, are folded away.
+*/
 #include "compare_page.h"
 #include "svg.h"
 

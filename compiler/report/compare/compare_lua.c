@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Text of Lua lines; see compare_code.h.  What cannot be read is left out, never an error. */
+** The text of Lua lines; see compare_code.h.  Lines that cannot be read are left out without an
+** error.
+*/
 #include "escape.h"
 #include "compare_code.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** How a comparison came about: date, machine, its load, the files that were trained and evaluated
-** on; see comparison.h.  What cannot be found out is left out, never an error.
+** How a comparison was made: date, machine, its load, files of training and evaluation; see
+** comparison.h.  What cannot be found out is left out without an error.
 */
 #include "comparison.h"
 

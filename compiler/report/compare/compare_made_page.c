@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The end of a comparison's page: how to make it again, on what and from what it was made, the
-** specs and mixers themselves, and all numbers as JSON for those who plot them otherwise.
+** The end of a comparison's page: how to repeat it, the machine and data, the text of the specs
+** and mixers, and all numbers as JSON for other plots.
 */
 #include "compare_code.h"
 #include "compare_page.h"

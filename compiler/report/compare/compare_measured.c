@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What was measured, a row a variant: loss at the end, time of a step, memory; then each variant
-** against the baseline in words.
+** What was measured, one row per variant: loss at the end, time of a step, memory; then a sentence
+** that compares each variant with the baseline.
 */
 #include "compare_page.h"
 #include "svg.h"

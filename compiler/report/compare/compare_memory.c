@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Memory over a training step, all variants on one scale: bytes of activations per token
-** that are alive at each step of the program, and the place that the plan gives them.
+** Memory over a training step, all variants on one scale: the bytes of activations per token that
+** are alive at each step of the program, and the memory that the plan gives them.
 */
 #include "compare_page.h"
 #include "console.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Depth-mixing matrices of all variants on one colour scale, a row a variant: at initial weights,
-** and where they depend on weights or data at trained ones and what training changed, or, where
-** nothing was trained, at random ones; mixing.h says what they are.
+** Depth-mixing matrices of all variants on one colour scale, one row per variant: at initial
+** weights and, if they depend on weights or data, at trained weights with the difference (or,
+** without training, at random weights). mixing.h defines them.
 */
 #include "compare_page.h"
 #include "depth_map.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** What variants are called: what tells them apart, without what they share.  Of one spec that is
-** the values of the options in which they differ, a word alone where it is one option; of several,
-** the models' names without the words at their beginnings and ends that all have; where these are
-** the same, the files.
+** The names of variants: what distinguishes them, without what they share.  Variants of one spec
+** are named after the values of the options in which they differ (only the value if it is one
+** option).  Variants of several specs are named after the models, without words that all names
+** begin or end with, or after the files if the models have the same name.
 */
 #include "comparison.h"
 

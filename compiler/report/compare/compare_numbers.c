@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The numbers of a comparison, and what they come to in a sentence; see comparison.h. */
+** The numbers of a comparison, and a sentence that sums them up; see comparison.h.
+*/
 #include "comparison.h"
 
 #include "console.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Variants of a comparison in plots; see compare_page.h. */
+** Plots the variants of a comparison; see compare_page.h.
+*/
 #include "compare_page.h"
 
 #include "svg.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** All variants of a comparison in a sentence: which is the lowest, and which differ from the
-** baseline.  Several intervals are several chances to be wrong: what is called a difference is one
-** after Holm's correction for as many comparisons as there are.
+** A sentence that ranks all variants of a comparison and says which of them differ from the
+** baseline.  Several intervals are several chances to be wrong, so a difference must remain after
+** Holm's correction for the number of comparisons.
 */
 #include "comparison.h"
 

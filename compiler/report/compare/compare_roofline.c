@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Roofline: what kernels of a training step reach, against what the machine could do.
-** To the right FLOPs per byte moved, upwards GFLOP/s, both logarithmic; the roof is memory
-** bandwidth times FLOPs per byte up to the machine's peak.  A dot is a kind of kernel of a
-** variant, as large as its share of the time.
+** Roofline: the speed of a training step's kernels beside the machine's limits.  The horizontal
+** axis is FLOPs per byte moved, the vertical one GFLOP/s, both logarithmic.  The roof is memory
+** bandwidth times FLOPs per byte, up to the machine's peak.  A dot is a kind of kernel of a
+** variant; its size is the share of the time.
 */
 #include "compare_page.h"
 #include "svg.h"

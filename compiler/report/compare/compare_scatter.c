@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What a variant costs and what it brings, in one picture: to the right time per step, upwards loss
-** at the end.  The baseline is at its own numbers, between dashed lines; a variant is where its
-** paired differences put it, with their intervals, so that a bar that crosses a dashed line is a
+** Cost and benefit of variants in one picture: time per step to the right, loss at the end
+** upwards.  The baseline is at its own numbers, between dashed lines.  Other variants are placed
+** by their paired differences, with their intervals, so that a bar that crosses a dashed line is a
 ** difference that was not detected.
 */
 #include "compare_page.h"

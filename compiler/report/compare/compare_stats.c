@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Statistics of few values: medians, means with 95 % intervals, paired ratios.
-** Intervals are Student's t, which supposes no more than that means of rounds are
-** near normal; with one value there is none.  Ratios of times are trimmed first.
+** Statistics of few values: medians, means with 95 % intervals, paired ratios.  Intervals are
+** Student's t, which only supposes that means of rounds are nearly normal; a single value has no
+** interval.  Ratios of times are trimmed first.
 */
 #include "comparison.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The rates that a sweep tried: the loss that each ended with, by variant, and which was taken. */
+** The learning rates that a sweep tried: the final loss of each, by variant, and the rate that was
+** chosen.
+*/
 #include "compare_page.h"
 #include "svg.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** A comparison for a terminal: the ranking, each variant's verdict, what was measured, what was
-** counted, and kernels that differ.  Variants are columns, as many at a time as the terminal has
-** room for.
+** A comparison for a terminal: the ranking, a sentence on each variant, what was measured, what
+** was counted, and kernels that differ.  Variants are columns, as many at a time as fit the
+** terminal.
 */
 #include "escape.h"
 #include "comparison.h"

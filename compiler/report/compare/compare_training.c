@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What training runs came to, over seeds; see comparison.h. */
+** Results of training runs, over seeds; see comparison.h.
+*/
 #include "comparison.h"
 #include "routed.h"
 

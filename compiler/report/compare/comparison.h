@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** Variants side by side: the first is the baseline, all others are told as
-** differences from it.  'strata compare' fills a Comparison; here it becomes a
-** table, JSON and an HTML page.
+** Variants side by side: the first is the baseline, and all others are shown as differences from
+** it.  'strata compare' fills a Comparison; this folder turns it into a table, JSON and an HTML
+** page.
 **
-** One table of numbers (compare_numbers.c) feeds all three.  A number that is not known is
-** NAN and is left out everywhere.  Kernels are matched by their role: their name
-** without its number, because numbers shift with every kernel that is added.
+** One table of numbers (compare_numbers.c) feeds all three.  An unknown number is NAN and is left
+** out everywhere.  Kernels are matched by role, their name without its number, because the numbers
+** shift with every kernel that is added.
 */
 #ifndef STRATA_COMPARISON_H
 #define STRATA_COMPARISON_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** See label_place.h.  Places are tried from near to far: right and left of the dot, above and
-** below, then at its corners. */
+** below, then at its corners.
+*/
 #include "label_place.h"
 
 enum { AWAY = 9, RINGS = 5 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Names beside the dots of a picture, where they are on nothing else.
+** Places the names of a picture's dots so that they overlap nothing else.
 */
 #ifndef STRATA_LABEL_PLACE_H
 #define STRATA_LABEL_PLACE_H

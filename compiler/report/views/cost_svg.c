@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Costs as a picture: FLOPs and bytes per token by family of kernels, of reading and of a training
-** step; below, where a model has routes, what these leave (routed_svg.c).
+** Costs as a picture: FLOPs and bytes per token by family of kernels, for reading and for a
+** training step; below it, what remains with routes, if the model has some (routed_svg.c).
 */
 #include "views.h"
 #include "console.h"
