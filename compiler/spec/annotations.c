@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What editors know of a spec's primitives: LuaCATS annotations from the op table.
-** The constructors' follow from their tables of fields (specs/library/meta.lua).
+** LuaCATS annotations of the primitives for editors, generated from the op table.  Those of the
+** constructors come from their tables of fields (specs/library/meta.lua).
 */
 #include "bindings.h"
 

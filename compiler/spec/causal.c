@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** What a model may look at: what it predicts is for losses alone.  And whether it can go token by
-** token: not if what it generates with sees later tokens, or
-** chooses among them. A choice by generating(), decoding() or training() counts with what it takes
-** then.
+** Checks what a model may read: targets are for losses only.  Also decides whether a model can
+** generate token by token: it cannot if the form that generates sees later tokens or chooses among
+** them.  A choice by generating(), decoding() or training() counts with the operand that it takes
+** in that form.
 */
 #include "front.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Reading source files.  The spec's own folder is all there is: require takes
-** plain names joined by dots, and what they resolve to must lie inside.
+** Reads source files.  Only the spec's own folder is accessible: require takes plain names joined
+** by dots, and the file must lie inside the folder.
 */
 #include "front.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What the files of the front end share: the state of one run, and how they
-** fail.  Everything built belongs to the graph's arena or to the Lua state,
-** so that Lua's error jumps leak nothing.
+** Shared by the files of the front end: the state of one run, and how they fail.  Everything that
+** is built belongs to the graph's arena or to the Lua state, so that Lua's error jumps leak
+** nothing.
 */
 #ifndef STRATA_FRONT_H
 #define STRATA_FRONT_H

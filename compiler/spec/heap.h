@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Memory of a Lua state.  Lua says how large a block was when it gives it back, and takes and gives
-** small ones by the million: those come from lists of their sizes.
+** Memory of a Lua state.  Lua passes the size of a block when it frees it, and it allocates and
+** frees millions of small blocks: these come from free lists by size.
 */
 #ifndef STRATA_SPEC_HEAP_H
 #define STRATA_SPEC_HEAP_H

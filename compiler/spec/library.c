@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The Lua library in specs/library, embedded in the compiler.  Its chunks are
-** named "=library/...", a user's "@path": that is how errors tell whose line
-** is to blame.  Importers and exporters, in its folders import/ and export/, are tables of
-** their own: no model depends on them.
+** The Lua library in specs/library, embedded in the compiler.  Its chunks are named
+** "=library/...", a user's chunks "@path", so that errors can tell whose line is to blame.
+** Importers and exporters, in the folders import/ and export/, are in tables of their own: no
+** model depends on them.
 */
 #include "front.h"
 

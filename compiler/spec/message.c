@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Errors.  The line to blame is the innermost one of the user's: chunks of the
-** library are skipped, and while the library works for something the user
-** wrote further up (a sublayer, say), spec_call_at says where that was.  Lua's own
-** messages are put into the one form that all errors have.
+** Errors.  The line to blame is the user's innermost line: chunks of the library are skipped.
+** While the library works for something that the user wrote further up (a sublayer, for example),
+** spec_call_at says where that was.  Lua's own messages are rewritten to the form that all errors
+** have.
 */
 #include "escape.h"
 #include "front.h"

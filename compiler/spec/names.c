@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What identifiers and names of parameters may be. */
+** Which identifiers and parameter names are allowed.
+*/
 #include "bindings.h"
 
 #include <ctype.h>

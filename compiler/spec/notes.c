@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What a spec tells besides errors: notes on the model, and what it prints itself. */
+** What a spec reports besides errors: notes on the model, and its own prints.
+*/
 #include "escape.h"
 #include "front.h"
 

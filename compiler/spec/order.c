@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The order of a table's keys: numbers first, then strings by their bytes, then false and true.  It
-** is made here, not in Lua, so that it costs the same instructions in whatever order Lua's hash
-** tables, which are seeded by chance, have them.
+** The order of a table's keys: numbers first, then strings by their bytes, then false and true.  C
+** code sorts them instead of Lua code, so that it costs the same number of instructions whatever
+** the order of Lua's hash tables, which have a random seed.
 */
 #include "front.h"
 

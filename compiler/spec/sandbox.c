@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** What a spec may use.  Memory: the allocator refuses beyond the limit.  Time: the hook counts
-** instructions; what touches more than an instruction does counts as several: calls and returns
-** by their values, strings by their bytes, blocks that grow by theirs, and sandbox_charge says
-** what else does.  Once they are spent the hook fails at every single instruction, so that no
-** pcall survives it.  None of it looks at a clock: a spec stops where it stops everywhere.
-** Strings are short (MAXSTRING), so that no instruction costs much.  Of Lua's
-** library only what cannot see addresses, files or the order of hash tables
-** is left; base.lua makes the rest of the subset out of it.
+** What a spec may use.  Memory: the allocator refuses more than the limit.  Time: the hook counts
+** instructions.  What costs more than an instruction counts as several: calls and returns by their
+** values, strings by their bytes, growing blocks by theirs, and other things by sandbox_charge.
+** After the limit the hook fails at every single instruction, so that no pcall survives.  No clock
+** is involved: a spec stops at the same place everywhere.  Strings are short (MAXSTRING), so that
+** no instruction costs much.  Library: only those parts of Lua's library remain that cannot see
+** addresses, files or the order of hash tables; base.lua builds the rest of the subset from them.
 */
 #include "front.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Running a spec: a Lua state with the sandbox's limits, the library's
-** init.lua, which makes the environment, then the spec in that environment,
-** then 'build' of the library, which turns the model it returned into a graph.
+** Runs a spec: creates a Lua state with the sandbox's limits, runs the library's init.lua, which
+** makes the environment, then the spec in that environment, then 'build' of the library, which
+** turns the returned model into a graph.
 */
 #include "file_limits.h"
 #include "front.h"

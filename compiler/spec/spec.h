@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The front end: a spec, a Lua program, becomes a graph.  Every mistake a
-** user can make is reported here, with the line of the spec it was made on;
-** no later part of the compiler can fail on what this accepts.
+** The front end: turns a spec, a Lua program, into a graph.  Every mistake that a user can make is
+** reported here, with the spec's line; no later part of the compiler can fail on an accepted spec.
 */
 #ifndef STRATA_SPEC_H
 #define STRATA_SPEC_H

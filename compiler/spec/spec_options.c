@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Options that a spec declares with option { }: what a command line chooses of them goes to Lua,
-** which reads it by their types (specs/library/options.lua); what comes back is kept with the
-** model, as text.
+** Options that a spec declares with option { }.  The values from the command line go to Lua, which
+** reads them by their types (specs/library/options.lua); the results are stored with the model, as
+** text.
 */
 #include "front.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Whether parameters would share a name in files: those with a '*' in it are several tensors. */
+** Checks that no two parameters share a name in files; a parameter with a '*' in its name is
+** several tensors.
+*/
 #include "fatal.h"
 #include "front.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Tokenizers in files: a spec names one beside it, the program carries its bytes.  As require
-** does, it stays in the spec's folder.
+** Tokenizer files: a spec names a file beside it, and the program contains its bytes.  As with
+** require, the file must lie in the spec's folder.
 */
 #include "file_limits.h"
 #include "front.h"

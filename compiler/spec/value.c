@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** One value of a spec, given as text outside of it.  It runs where specs run, with nothing else
-** beside it, so that what is wrong with it is blamed on it.
+** Evaluates one value of a spec that is given as text elsewhere.  It runs in the sandbox alone, so
+** that errors in it are reported for it.
 */
 #include "front.h"
 

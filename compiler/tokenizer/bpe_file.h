@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** tokenizer.json of a vocabulary, as the packages 'tokenizers' and 'transformers' read it. */
+** Writes the tokenizer.json of a vocabulary, as the packages 'tokenizers' and 'transformers' read
+** it.
+*/
 #ifndef STRATA_BPE_FILE_H
 #define STRATA_BPE_FILE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** See bpe_trainer.h.  All words lie in one array of symbols, linked within a word; a pair knows
-** its places in it, so that a merge costs what it changes.
+** See bpe_trainer.h.  All words lie in one array of symbols, linked within a word.  Each pair has
+** the list of its places, so that the cost of a merge is the number of changes.
 */
 #include "bpe_trainer.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Training of byte-level BPE (arXiv 1508.07909, of bytes): from counted words to a vocabulary.
-** Ids: the special tokens in their order, the 256 bytes in the order of the characters that stand
-** for them, then merges.  A merge takes the pair of neighbouring tokens that the text has most
-** often, among equals the one whose left token has the smaller id, then the right one's: the rules
-** of the package 'tokenizers', so that both make the same vocabulary of a text.
+** Training of byte-level BPE (arXiv 1508.07909, on bytes): from counted words to a vocabulary.
+** Ids are the special tokens in their order, the 256 bytes in the order of the characters that
+** stand for them, then merges.  A merge joins the most frequent pair of neighbouring tokens; among
+** equals the pair whose left token has the smaller id, then the one whose right token has.  These
+** are the rules of the package 'tokenizers', so both make the same vocabulary from a text.
 */
 #ifndef STRATA_BPE_TRAINER_H
 #define STRATA_BPE_TRAINER_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** See pair_counts.h.  Queued counts are corrected when they come to the top. */
+** See pair_counts.h.  Counts in the queue may be out of date; they are corrected when they reach
+** the top.
+*/
 #include "pair_counts.h"
 
 #include <stdlib.h>

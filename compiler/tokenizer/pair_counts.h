@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Pairs of neighbouring tokens: how often each occurs, where, and which is the next to be merged:
-** the most frequent one, among equals the one whose left token has the smaller id, then the
-** right one's.
+** Pairs of neighbouring tokens: how often each occurs, where, and which pair to merge next: the
+** most frequent one; among equals the one whose left token has the smaller id, then the right
+** one's.
 */
 #ifndef STRATA_PAIR_COUNTS_H
 #define STRATA_PAIR_COUNTS_H

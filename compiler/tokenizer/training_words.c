@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** See training_words.h.  A piece ends before a letter that begins a line, behind a line that ends
-** with something to see: there every pattern ends and begins a word, whether the text goes on or
-** not.
+** See training_words.h.  A piece ends before a letter that begins a line, if the line before ends
+** with a visible character: every pattern ends a word there and begins another one, whatever
+** follows.
 */
 #include "training_words.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The words of training texts: what a pattern cuts them into, special tokens left out.  Files and
-** folders are those of --data (data_files.h), without token files; texts are read piece by piece,
-** and only distinct words stay in memory.
+** The words of training texts, as a pattern cuts them, without special tokens.  Files and folders
+** are those of --data (data_files.h), without token files.  Texts are read piece by piece, and
+** only distinct words stay in memory.
 */
 #ifndef STRATA_TRAINING_WORDS_H
 #define STRATA_TRAINING_WORDS_H

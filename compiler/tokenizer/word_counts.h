@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Distinct strings in the order in which they came, each with how often it was added: the words of
-** a text, the tokens of a vocabulary.
+** Distinct strings in the order in which they were added, each with its count: the words of a
+** text, the tokens of a vocabulary.
 */
 #ifndef STRATA_WORD_COUNTS_H
 #define STRATA_WORD_COUNTS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Variables of the environment by which OpenBLAS is another one than it would be. */
+** Environment variables that make OpenBLAS behave differently.
+*/
 #ifndef STRATA_BLAS_ENVIRONMENT_H
 #define STRATA_BLAS_ENVIRONMENT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Standard output, and numbers as people read them. */
+** Writes to standard output, and formats numbers for people.
+*/
 #ifndef STRATA_CONSOLE_H
 #define STRATA_CONSOLE_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Errors and numbers as text; see error.h.
-** The C locale is asked for around every conversion, so that a program that has
-** called setlocale still reads and writes decimal points.
+** Errors and numbers as text; see error.h.  Every conversion of numbers uses the C locale, so that
+** a program that has called setlocale still reads and writes decimal points.
 */
 #include "error.h"
 

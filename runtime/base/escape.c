@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What may go to a terminal, and how the rest is written; see escape.h. */
+** Which characters may be written to a terminal, and how the others are escaped; see escape.h.
+*/
 #include "escape.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Text that others wrote, on its way to a terminal or a log: what could drive a terminal or
-** hide what is there is made visible.  That is control characters (DEL and C1 included), marks
-** of format and direction, separators of lines, and bytes that are no UTF-8.
+** Makes text from others safe for a terminal or a log: it makes everything visible that could
+** control a terminal or hide something.  That is control characters (DEL and C1 included), marks
+** of format and direction, line separators, and bytes that are not UTF-8.
 */
 #ifndef STRATA_ESCAPE_H
 #define STRATA_ESCAPE_H

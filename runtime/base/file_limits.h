@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Limits of the readers of files, in one place because --help names them all.
+** Limits of the readers of files, in one place because --help lists them all.
 */
 #ifndef STRATA_FILE_LIMITS_H
 #define STRATA_FILE_LIMITS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Checked input, and what the machine is; see files.h.  Output is in output.c. */
+** Checked input, and properties of the machine; see files.h.  Output is in output.c.
+*/
 #include "files.h"
 
 #include <errno.h>

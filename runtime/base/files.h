@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
 ** Input and output files.
-** Output appears whole or not at all: it is written to PATH.strata-tmp (created
-** new, locked while a process writes it; one left by a killed process is replaced),
-** flushed to the disk, renamed, and the folder flushed.  A target that exists and
-** is no regular file (a symbolic link included) is refused, but for devices such as
-** /dev/null, /dev/stdout and /dev/fd/N, which are written to as it comes.
-** What may be replaced is place.h's to say.
+**
+** Output appears whole or not at all.  It is written to PATH.strata-tmp, flushed to the disk and
+** renamed, and the folder is flushed.  The temporary file is created new and locked while a
+** process writes it; one that a killed process left is replaced.  A target that exists and is no
+** regular file (a symbolic link included) is refused, except devices such as /dev/null,
+** /dev/stdout and /dev/fd/N, which are written directly. place.h says which files may be replaced.
+**
 ** Input is checked to be a regular file and not to change while it is read.
 */
 #ifndef STRATA_FILES_H

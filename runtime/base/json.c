@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The strict JSON reader of json.h: a recursive descent that decodes in place.
-** A decoded string is never longer than its text, and its NUL goes where the closing
-** quote was; a number moves one byte to the left, over the sign or blank before it that
-** was read already, so that its NUL fits too.
+** The strict JSON reader of json.h: a recursive descent that decodes in place.  A decoded string
+** is never longer than its text, and its NUL takes the place of the closing quote.  A number moves
+** one byte to the left, over the sign or blank before it that was already read, so that its NUL
+** fits too.
 */
 #include "json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A text that grows, and JSON written into it; see json.h.
-** The first failed allocation empties the text and makes every later addition nothing.
+** A text that grows, and JSON written into it; see json.h.  The first failed allocation empties
+** the text, and later additions then do nothing.
 */
 #include "json.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Atomic output; see files.h.
-** Everything about an output happens relative to its folder, opened once, so that
-** neither chdir nor a folder that is renamed meanwhile sends it elsewhere.
+** Atomic output; see files.h.  All steps use paths relative to the output's folder, which is
+** opened once, so that neither chdir nor renaming the folder meanwhile sends the output elsewhere.
 */
 #include "files.h"
 

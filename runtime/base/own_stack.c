@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** See own_stack.h.
-** Signals are for the thread that works: the first one, which waits for it, takes none.
+** See own_stack.h.  Signals go to the working thread; the first thread, which waits for it, blocks
+** them.
 */
 #include "own_stack.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Work that needs a stack of known size, wherever ulimit -s stands.
+** Runs work on a stack of known size, whatever ulimit -s is.
 */
 #ifndef STRATA_OWN_STACK_H
 #define STRATA_OWN_STACK_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Words of a command line that people copy into a shell. */
+** Quotes words of command lines that people copy into a shell.
+*/
 #ifndef STRATA_SHELL_H
 #define STRATA_SHELL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Names of places in a model, "layers.3.mlp", as the library's Lua composes them and
-** parameters have them in front: the one place that takes them apart.
+** Names of places in a model, "layers.3.mlp", which the library's Lua composes and which parameter
+** names begin with.  Only this file takes them apart.
 */
 #ifndef STRATA_SITE_H
 #define STRATA_SITE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Matching goes back to the last '*' only: what earlier ones matched can stay as it is. */
+** Matching only backtracks to the last '*': what earlier ones matched need not change.
+*/
 #include "wildcard.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Patterns of names: '*' matches any bytes, dots included, or none; '?' one byte; everything else
-** itself.
+** Patterns of names: '*' matches any bytes, dots included, or none; '?' matches one byte; every
+** other byte matches itself.
 */
 #ifndef STRATA_WILDCARD_H
 #define STRATA_WILDCARD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** What was chosen of the spec's options when the program was built: the descriptor has it.
+** The values of the spec's options when the program was built, from the descriptor.
 */
 #ifndef STRATA_CHOICES_H
 #define STRATA_CHOICES_H

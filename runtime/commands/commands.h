@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The commands of a standalone program. Each is a function of its own file; it returns a status and
-** describes a failure in the Error, and prints results only.
+** The commands of a standalone program.  Each is a function in a file of its own.  It returns a
+** status, describes a failure in the Error, and prints only results.
 */
 #ifndef STRATA_COMMANDS_H
 #define STRATA_COMMANDS_H

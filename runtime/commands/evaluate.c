@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Evaluation of a data set, and the command eval.  The sum runs over tokens in
-** their order, in double: it depends on neither threads nor batch nor ranks.
+** Evaluation of a data set, and the command eval.  Losses are summed over tokens in order, in
+** double precision: the sum depends on neither threads nor batch nor ranks.
 */
 #include "evaluate.h"
 #include "evaluate_beside.h"

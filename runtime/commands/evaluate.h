@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Mean loss over a text: sequential windows, every token but the first predicted once.
+** Mean loss over a text: sequential windows that predict every token except the first once.
 */
 #ifndef STRATA_EVALUATE_H
 #define STRATA_EVALUATE_H

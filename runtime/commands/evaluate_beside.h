@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** eval --beside: what another program's eval --json said of the same data, such as that of float32
-** weights beside small ones. */
+** eval --beside: the result of another program's eval --json on the same data, such as that of
+** float32 weights for comparison with small ones.
+*/
 #ifndef STRATA_EVALUATE_BESIDE_H
 #define STRATA_EVALUATE_BESIDE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What eval tells on standard error while it runs: on a terminal one line that is rewritten and
-** then gone, elsewhere a line now and then.
+** The progress that eval shows on standard error: on a terminal one line that is rewritten and
+** finally removed, otherwise an occasional line.
 */
 #ifndef STRATA_EVALUATE_WATCH_H
 #define STRATA_EVALUATE_WATCH_H

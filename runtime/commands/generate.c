@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The command generate: a prompt is read in one call, then token after token is drawn,
-** written and fed back (writing.h).  Standard output gets the continuation only; on a terminal the
-** prompt is shown before it.  A reader that goes away ends it quietly.
+** The command generate: reads a prompt in one call, then draws, writes and feeds back one token
+** after another (writing.h).  Standard output gets the continuation only; a terminal shows the
+** prompt before it.  If the reader of the output goes away, generate ends quietly.
 */
 #include "commands.h"
 #include "escape.h"

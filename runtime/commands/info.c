@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The command info: what the program is, from the model's descriptor alone.
+** The command info: describes the program from the model's descriptor alone.
 */
 #include "chat_template.h"
 #include "choices.h"

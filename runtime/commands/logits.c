@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The commands logits and gradients: tokens from a file, results to a file.
-** logits works on groups of sequences, so that the scratch memory does not grow with
-** the file; a sequence's bits do not depend on its group.
+** The commands logits and gradients: tokens from a file, results to a file. logits processes
+** groups of sequences, so that scratch memory does not grow with the file; a sequence's bits do
+** not depend on its group.
 */
 #include "commands.h"
 

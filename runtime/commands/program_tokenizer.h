@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What a program reads text with: the file of --tokenizer, else the file that its spec names, which
-** it carries, else the kind that the spec names.
+** The tokenizer of a program: the file of --tokenizer, else the file that its spec names, which
+** the program contains, else the kind that the spec names.
 */
 #ifndef STRATA_PROGRAM_TOKENIZER_H
 #define STRATA_PROGRAM_TOKENIZER_H

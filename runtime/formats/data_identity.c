@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What data is known by; see data_files.h. */
+** How data are identified; see data_files.h.
+*/
 #include "data_files.h"
 
 #include <string.h>

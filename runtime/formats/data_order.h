@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
-** Which tokens a batch has: a pure function of (step, row), so that there is nothing to save, and
-** nothing that depends on threads or on resuming.
-**   random       a window from a token that is drawn uniformly, by Philox of data seed, step, row
+** Which tokens a batch has: a pure function of (step, row), so that nothing is saved, and nothing
+** depends on threads or on resuming.
+**   random       a window that begins at a token drawn uniformly, by Philox of data seed, step, row
 **   sequential   windows of context + 1 tokens from the first token on, stride context; the
 **                incomplete tail is dropped, then from the first again
-**   shuffled     the same windows, each once an epoch, in an order that is a permutation by the
-**                data seed and the epoch (permutation.h)
-** Sources with weights take turns.  Of the first n rows of a run a source has its share of n to
-** within one row for each source before it and itself, at any n; what it gives are its own windows
-** in its own order.
+**   shuffled     the same windows, each once per epoch, in a permutation by the data seed and the
+**                epoch (permutation.h)
+** Sources with weights take turns.  Among the first n rows of a run, for every n, a source has its
+** share of n to within one row for each source up to it; its rows are its own windows in its own
+** order.
 */
 #ifndef STRATA_DATA_ORDER_H
 #define STRATA_DATA_ORDER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Files to tokens.  What is made of texts goes to one store, in memory while it is little; token
-** files, and texts whose bytes are their ids, stay where they are once they are more than that.
+** From files to tokens.  Ids of texts go to one store, in memory while they are few.  Token files,
+** and texts whose bytes are their ids, are read in place if they are larger than that.
 */
 #include "data.h"
 

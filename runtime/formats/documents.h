@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** The documents of a file, in pieces that are never the whole file.
-** A text is one document; pieces end at whole characters and, where there are any, before a line
-** break that a letter is in front of: what tokenizers join does not reach over it.  A JSON line is
-** an object, one of whose members, a string, is the document, and one piece; lines of blanks are
-** nothing.  An element of a JSON array is such an object too, or the document itself.
-** Compressed files are what they stand for (stream.h).
+** The documents of a file, in pieces, so that no file is loaded whole.  A text is one document.
+** Its pieces end at whole characters and, if possible, before a line break after a letter, because
+** tokenizers join nothing across it.  A JSON line is an object with a string member that is the
+** document, in one piece; blank lines are skipped.  An element of a JSON array is such an object
+** too, or the document itself.  Compressed files are expanded (stream.h).
 */
 #ifndef STRATA_DOCUMENTS_H
 #define STRATA_DOCUMENTS_H

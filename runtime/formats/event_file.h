@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Event files for TensorBoard: scalars by step, and texts.  A run that is resumed writes a file
-** of its own into the same folder; its first event says at which step it goes on, so
-** that the reader leaves out what an earlier file has beyond.
+** Event files for TensorBoard: scalars by step, and texts.  A resumed run writes a new file into
+** the same folder; its first event says at which step it continues, so that the reader ignores
+** later steps of earlier files.
 */
 #ifndef STRATA_EVENT_FILE_H
 #define STRATA_EVENT_FILE_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** JSON values read one after another, never the file at once: of JSON Lines, a value a line, or the
-** elements of the array that a .json file is.
-** Lines that hold nothing but blanks are passed over; they count as lines.
+** JSON values read one after another without loading the file: the lines of JSON Lines, or the
+** elements of the array in a .json file.  Blank lines are skipped, but counted.
 */
 #ifndef STRATA_JSONL_H
 #define STRATA_JSONL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
 ** A permutation of 0 … n-1 that is computed and not stored: a Feistel network of twelve rounds
-** (with six, those of few numbers are uneven) on the even number of bits that n - 1 fits in, its
-** round function Philox; what falls beyond n goes through it again until it does not (cycle
-** walking, Black and Rogaway 2002), less than four times on average.  A function of seed, stream
-** and number alone.
+** (six are uneven for small n) with Philox as its round function, on the smallest even number of
+** bits that holds n - 1.  A result of n or more goes through the network again until it is smaller
+** (cycle walking, Black and Rogaway 2002), less than four times on average.  The permutation
+** depends only on seed, stream and n.
 */
 #ifndef STRATA_PERMUTATION_H
 #define STRATA_PERMUTATION_H

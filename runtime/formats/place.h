@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The one rule for what commands write.  A file takes the place of none that the same command
-** reads, whatever is asked for, and of none that is there but one that the command wrote itself,
-** as a mark in it says; --overwrite replaces any other regular file.  An empty file has nothing to
-** lose.  What is no file, /dev/null or /dev/stdout, is written to.
+** The one rule for files that commands write.  A command never replaces a file that it reads, even
+** with --overwrite.  It replaces an existing file only if the same command wrote it, as a mark in
+** the file says; --overwrite replaces any other regular file.  An empty file counts as absent.
+** Devices such as /dev/null or /dev/stdout are written to.
 */
 #ifndef STRATA_PLACE_H
 #define STRATA_PLACE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** The bytes of a file from its beginning to its end, expanded where it is compressed: gzip by zlib,
-** Zstandard by its library, told by the first bytes, not by the name.  Members and frames that
-** follow each other are one text.  What is cut off, damaged or followed by something else is an
-** error with the byte of the file; checksums are compared.
-** A small file may stand for an endless text: more than STREAM_FREE bytes and STREAM_RATIO times
-** what the file had so far is refused.
+** The bytes of a file from beginning to end, expanded if it is compressed: gzip by zlib, Zstandard
+** by its library, recognised by the first bytes and not by the name.  Members and frames that
+** follow each other are one text.  Data that are cut off, damaged or followed by something else
+** are an error with the byte of the file; checksums are verified.  To stop a small file from
+** expanding without end, more than STREAM_FREE bytes that are also more than STREAM_RATIO times
+** the bytes read so far are refused.
 */
 #ifndef STRATA_STREAM_H
 #define STRATA_STREAM_H

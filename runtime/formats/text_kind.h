@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** What a file is that is no text, told by its first bytes (text_kinds.def), so that nobody trains
+** Recognises files that are no text by their first bytes (text_kinds.def), so that nobody trains
 ** on the bytes of a picture or an archive.
 */
 #ifndef STRATA_TEXT_KIND_H

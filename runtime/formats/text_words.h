@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What is said of texts, in words: for commands that show a tokenizer. */
+** Describes in words what a tokenizer does with texts, for commands that show a tokenizer.
+*/
 #ifndef STRATA_TEXT_WORDS_H
 #define STRATA_TEXT_WORDS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Ids of tokens that are too many for memory: a store is read in pieces, anywhere.
-** Its ids lie in memory while they are few, then in a temporary file without a name (in $TMPDIR,
-** else /var/tmp), which is gone when the process is; or they are those of a user's file, read where
-** they are, never mapped: a file that is cut while it is read is an error and no signal.
+** Token ids that may be too many for memory: a store is read in pieces, at any position.  Its ids
+** lie in memory while they are few, then in an unnamed temporary file (in $TMPDIR, else /var/tmp),
+** which disappears with the process; or they are those of a user's file, which is read in place
+** and never mapped, so that a file that is truncated meanwhile is an error and not a signal.
 */
 #ifndef STRATA_TOKEN_STORE_H
 #define STRATA_TOKEN_STORE_H

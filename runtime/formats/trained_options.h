@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The values of a spec's options that weights were trained with, which their file has beside them,
-** and those of the model that reads them: with others it computes something else.
+** Compares the values of a spec's options with which weights were trained, as their file records
+** them, with those of the model that reads them: with other values it computes something else.
 */
 #ifndef STRATA_TRAINED_OPTIONS_H
 #define STRATA_TRAINED_OPTIONS_H

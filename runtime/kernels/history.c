@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Rows of a sequence moved in time, and what a state keeps of the last ones. */
+** Moves rows of a sequence in time, and stores the last rows in a state.
+*/
 #include "history.h"
 
 /* Of no row: zeros. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Tokens' values that lie a row apart, a lane each, for generated row kernels.  They
-** are functions because a kernel asks for many: in place they were a third of the
-** code of a backward kernel, and of the time to compile it.
+** Values of tokens that lie one row apart, one token per lane, for generated row kernels.  They
+** are functions because a kernel uses many: inlined, they were a third of the code of a backward
+** kernel and of its compile time.
 */
 #include "vector.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Choices among a token's own numbers. The k-th largest is found bit by bit: a bit of its rank is
+** Choices among a token's own numbers.  The k-th largest is found bit by bit: a bit of its rank is
 ** set if at least k numbers rank as high.
 */
 #include "kernels.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Cross entropy over rows of logits.  Rows are read once, block by block: a
-** block's largest value first, then its exponentials while it is in the
-** first-level cache; what was added up so far is rescaled when the largest
-** value rises.
+** Cross entropy over rows of logits.  A row is read once, block by block: first a block's largest
+** value, then its exponentials while the block is in the first-level cache.  The sum so far is
+** rescaled when the largest value rises.
 */
 #include "kernels.h"
 #include "vmath.h"

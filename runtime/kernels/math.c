@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The elementary functions as functions with names, for generated row kernels: they call these on
-** <LANES x float> values, and LLVM inlines them all.  A call would cost more than the function: no
-** vector register outlives it, so that what a kernel holds in registers is stored and loaded
-** again, and constants are loaded for each vector.
+** Elementary functions for generated row kernels, which call them on <LANES x float> values; LLVM
+** inlines all of these calls.  A real call would cost more than the function: no vector register
+** survives it, so the kernel would store and load what it holds in registers, and load constants
+** for each vector.
 */
 #include "vmath.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What Muon does with the numbers of a matrix besides products: momentum, sums of two matrices,
-** a transpose, the step.  All but the transpose are elementwise: a range may be split anywhere, the
-** bits are the same.
+** Operations of Muon on a matrix besides products: momentum, sums of two matrices, a transpose,
+** the step.  All but the transpose are elementwise: a range may be split anywhere without changing
+** bits.
 */
 #include "kernels.h"
 #include "transpose.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** AdamW, sums of squares and other passes over long ranges of parameters.
-** AdamW is purely elementwise: a range may be split anywhere, the bits are the
-** same.  k_sum_squares adds blocks of a fixed size, each in double precision in
-** a fixed order: the same n gives the same order.
+** AdamW, sums of squares and other passes over long ranges of parameters.  AdamW is elementwise: a
+** range may be split anywhere without changing bits. k_sum_squares adds blocks of a fixed size,
+** each in double precision in a fixed order, so that the same n gives the same order.
 */
 #include "kernels.h"
 #include "vector.h"

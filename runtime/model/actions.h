@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the driver does for one action: in a token phase for some rows of it, in a global phase one
-** of its tasks.
+** The driver's functions for one action: in a token phase for some rows, in a global phase for one
+** task.
 */
 #ifndef STRATA_ACTIONS_H
 #define STRATA_ACTIONS_H

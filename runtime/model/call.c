@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What calls have in common: their arguments are checked, a program's phases run, a loss is
-** reported. */
+** Shared by all calls: they check their arguments, run a program's phases, and report a loss.
+*/
 #include "call.h"
 #include "driver.h"
 #include "guard.h"

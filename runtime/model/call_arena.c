@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Where the values of a call lie: how large an arena is, and how a call divides it. */
+** Where the values of a call lie: the size of an arena, and how a call divides it.
+*/
 #include "call_arena.h"
 #include "guard.h"
 #include "small_product.h"

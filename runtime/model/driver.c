@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Walks the tables of a compiled model (program.h): phases, actions, tasks.
+** Executes the tables of a compiled model (program.h): phases, actions, tasks.
 **
-** In a token phase a task takes some tokens, at most a chunk, through every action.  In a
-** global phase the tasks of all actions are numbered one after another and run
-** side by side; uniform actions follow, on the calling thread.
+** In a token phase, a task takes some tokens, at most a chunk, through every action.  In a global
+** phase, the tasks of all actions are numbered one after another and run in parallel; then the
+** calling thread runs the uniform actions.
 */
 #include "driver.h"
 #include "actions.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What is found in a call's frame: where operands lie, and the workers. */
+** Looks things up in a call's frame: where operands lie, and the workers.
+*/
 #include "frame.h"
 
 static float *table_at(Context *c, int64_t offset) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** forward_backward: gradients start at zero or where they are, ranges are told as they end. */
+** forward_backward: gradients start at zero or at their present values, and each range is reported
+** when it is final.
+*/
 #include "call_arena.h"
 #include "call.h"
 #include "functions.h"

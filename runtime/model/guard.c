@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** The driver's part of a --check build.  Every region of the arena starts as
-** signalling NaNs, and becomes that again when its value was used for the last
-** time.  Guard words lie between regions, behind each worker's scratch, and in
-** the rows that round the tokens up to granules; they are compared after every
-** task of a step for the values it touches, after every phase for all.  Row
-** kernels are given the bounds of what they may access (rows_check.h) and say
-** where they strayed.  The first thing found becomes the call's message.
+** The driver's part of a --check build.  Every region of the arena starts as signalling NaNs, and
+** is filled with them again after the last use of its value.  Guard words lie between regions,
+** behind each worker's scratch, and in the rows that round the tokens up to granules.  They are
+** compared after every task of a step for the values that the task touches, and after every phase
+** for all values.  Row kernels get the bounds of what they may access (rows_check.h) and record
+** where they strayed.  The first finding becomes the call's message.
 */
 #include "guard.h"
 #include "text.h"

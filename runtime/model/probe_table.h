@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** What a program's probe takes and gives: at strata_model.probe_table inputs, then results, then
-** by the model's tensors the layer, as results number them, that each is of (-1: none).
-** Written by the compiler (codegen/tables/descriptor.c), read by the command probe.
+** The inputs and outputs of a program's probe.  At strata_model.probe_table are the inputs, then
+** the results, then for each of the model's tensors the number of its layer, as the results count
+** layers (-1: none).  The compiler writes the table (codegen/tables/descriptor.c), the command
+** probe reads it.
 */
 #ifndef STRATA_PROBE_TABLE_H
 #define STRATA_PROBE_TABLE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The tables a compiled model is made of: written by the compiler as constants
-** (compiler/codegen/tables), walked by driver.c, which is linked into the model.
-** Indices and offsets only, no pointers: the object needs no relocations in
-** its data and has nothing writable.
+** The tables that a compiled model is made of.  The compiler writes them as constants
+** (compiler/codegen/tables), and driver.c, which is linked into the model, executes them.  They
+** contain indices and offsets, no pointers: the object needs no relocations in its data and has no
+** writable data.
 */
 #ifndef STRATA_PROGRAM_H
 #define STRATA_PROGRAM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** init: does the processor fit, is the setup in order; the tables of rotations, stretched if
-** the setup asks for it.
+** init: checks the processor and the setup, and makes the tables of rotations, stretched if the
+** setup asks for it.
 */
 #include "cpu.h"
 #include "functions.h"

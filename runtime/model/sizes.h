@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** How much room the parts of a model take and where they begin, in floats: the compiler says so in
-** the descriptor, and lays out tables; the driver divides regions of memory.  What either knows
-** of it is here.
+** The sizes and offsets of a model's parts, in floats.  The compiler writes them into the
+** descriptor and lays out tables; the driver divides memory.  Everything that both need to know is
+** here.
 */
 #ifndef STRATA_SIZES_H
 #define STRATA_SIZES_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** The states of sequences: what operations over time carry, then the caches: where they lie, how
-** many rows they have room for, how rows are appended.  A call raises lengths when it has
-** succeeded, so that one that finds no room for a row leaves its states as they were.  Only a cache
-** of averages adds to a row that counts already, and what is carried is overwritten: those are
-** saved, and put back.
+** The states of sequences: first what operations over time carry, then the caches.  This file
+** knows where they lie, how many rows they have room for, and how rows are appended.  A call
+** raises lengths only when it has succeeded, so that a call that finds no room for a row leaves
+** its states unchanged.  Two things change before that: a cache of averages adds to its last row,
+** and carried values are overwritten.  Both are saved first and restored on failure.
 */
 #include "states.h"
 #include "functions.h"

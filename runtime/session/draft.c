@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** See draft.h.  Both models' states run ahead of what is known of the sequence, and go back to it:
-** by state_truncate, or, where a state does not keep what that needs, to a copy of what it was
-** before, from where its tokens are read once more with those that come next.
+** See draft.h.  Both models' states run ahead of the accepted text and go back to it with
+** state_truncate.  If a state cannot be truncated, an earlier copy of it is restored, and its
+** tokens are read again with those that come next.
 */
 #include "draft.h"
 

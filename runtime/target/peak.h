@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What multiplies on a processor, and loops that measure how fast; a target's peak.c. */
+** The multiply instructions of a processor, and loops that measure their speed; a target's peak.c.
+*/
 #ifndef STRATA_PEAK_H
 #define STRATA_PEAK_H
 

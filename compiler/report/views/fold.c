@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The primitive graph with equal layers folded: one line an operation, numbered anew
-** in every layer.  A layer whose lines are those of the layer before it is only counted;
-** which earlier layers it reads from may differ.
+** The primitive graph with equal layers folded: one line per operation, numbered anew in every
+** layer.  A layer with the same lines as the layer before it is only counted; the earlier layers
+** that it reads may differ.
 **   3              of this layer
 **   layers.2.12    12 of another layer
 **   embed.2        of what belongs to no layer

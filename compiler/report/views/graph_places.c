@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Which sources a depth read takes, in the picture of a graph; see graph_drawing.h. */
+** Which sources a depth read takes, for the picture of a graph; see graph_drawing.h.
+*/
 #include "graph_drawing.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The graph: as text all primitive operations of the model, as a picture the
-** kernels that a forward pass calls, in order, with what flows between them.
-** A run of layers that call the same kinds of kernels is drawn once: the last of
-** them, with numbers from the least to the most of all.
+** The graph: as text, all primitive operations of the model; as a picture, the kernels that a
+** forward pass calls, in order, and what flows between them.  Consecutive layers that call the
+** same kinds of kernels are drawn once, as the last of them, with the range of the numbers of all
+** of them.
 */
 #include "graph_drawing.h"
 #include "fatal.h"

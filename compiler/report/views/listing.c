@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
-** The kernel listing: what each kernel computes, one line an operation.
+** The kernel listing: what each kernel computes, one line per operation.
 **
 **   rows_mlp: row, 48 calls, 2.1k FLOPs and 6.0 KiB per token
 **     a0                                [tokens,512]   linear of layers.0.attention
 **     v0 = mul a0, a0                   [tokens,512]   specs/small.lua:8
 **
-** a is what is read from memory, v what is computed; an arrow says what is written.
-** Numbers begin anew in every kernel, so kernels that are equal have equal lines.
-** Kernels that share code are listed once: with the operands and numbers of the first call.
+** a is read from memory, v is computed, and an arrow says what is written.  Numbers begin anew in
+** every kernel, so that equal kernels have equal lines.  Kernels that share code are listed once,
+** with the operands and numbers of the first call.
 */
 #include "views.h"
 #include "fatal.h"

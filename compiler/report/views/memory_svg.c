@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The memory plan as a picture: steps from left to right, a panel a space with
-** offsets upwards; a rectangle is a value's place for the time it is taken, coloured by what the
-** value belongs to.
+** The memory plan as a picture: steps from left to right, one panel per memory area with offsets
+** upwards.  A rectangle is the memory of a value for its lifetime, coloured by the part of the
+** model that the value belongs to.
 */
 #include "console.h"
 #include "views.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The memory plan as a table: every value that passes between kernels, where it
-** lies and from which step to which.
+** The memory plan as a table: every value that passes between kernels, its place, and its first
+** and last step.
 */
 #include "memory_view.h"
 #include "views.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The depth-mixing matrix as text, JSON and picture, at initial weights and at
-** random ones, with the rank of its blocks; mixing.h says what all of it is.
+** The depth-mixing matrix as text, JSON and picture, at initial weights and at random ones, with
+** the rank of its blocks; mixing.h defines all of this.
 */
 #include "mixing.h"
 #include "mixing_graph.h"

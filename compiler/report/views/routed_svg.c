@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What routes leave, as a picture of two panels: work relative to the dense twin over length on
-** a logarithmic axis, and the bytes of a sequence's keys and values over length.  A colour a
-** share; how it was counted shows in the dashes.
+** How much work and cache remain with routes, as a picture of two panels: work relative to the
+** dense twin over length on a logarithmic axis, and the bytes of a sequence's keys and values over
+** length.  A colour stands for a share, a dash pattern for a way to count.
 */
 #include "routed.h"
 #include "views.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What routes leave of a model's work and of its cache, by length: a table, and JSON. */
+** How much of a model's work and cache remains with routes, by length: a table, and JSON.
+*/
 #include "routed.h"
 #include "views.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** What 'strata inspect' prints of a Report: a file of this folder for each view.
+** What 'strata inspect' prints of a Report: one file of this folder for each view.
 */
 #ifndef STRATA_VIEWS_H
 #define STRATA_VIEWS_H

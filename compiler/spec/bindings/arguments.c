@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What Lua code gives a primitive: numbers, axes, lists, tables of options; or what is wrong with
-** it, in a line. */
+** Reads the arguments that Lua code passes to a primitive (numbers, axes, lists, tables of
+** options), and reports in one line what is wrong with them.
+*/
 #include "arguments.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The primitives.  A pointwise row of the op table is a Lua function without
-** further ado; the others have a row in 'structural' that says which arguments
-** Lua code gives.  Axes are counted from 1, or from the end as -1, -2, ...
+** The primitives.  Every pointwise row of the op table is a Lua function automatically; the others
+** have a row in 'ops_structural' that says which arguments Lua code passes.  Axes are counted from
+** 1, or from the end as -1, -2, ...
 */
 #include "arguments.h"
 #include "bindings.h"

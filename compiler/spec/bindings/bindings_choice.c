@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Primitives that choose among a token's own numbers, and what experts make of the choice. */
+** Primitives that choose among a token's own numbers, and the products of experts that use the
+** choice.
+*/
 #include "arguments.h"
 #include "bindings.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** attention and attention_lse of Lua: operands and options. */
+** The Lua functions attention and attention_lse: operands and options.
+*/
 #include "arguments.h"
 #include "bindings.h"
 

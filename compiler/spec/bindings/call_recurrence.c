@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** recurrence of Lua: operands and options. */
+** The Lua function recurrence: operands and options.
+*/
 #include "arguments.h"
 #include "bindings.h"
 

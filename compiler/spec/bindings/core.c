@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What the library's Lua files ask of C: parameters and outputs of the graph,
-** the facts of the model, and where the user is.  None of it can be reached
-** from a spec.
+** Functions for the library's Lua files: parameters and outputs of the graph, properties of the
+** model, and the user's position.  A spec cannot reach any of them.
 */
 #include "bindings.h"
 #include "file_limits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Rules of buffers: a training step makes of a buffer's value, and of a statistic that it summed
-** over its tokens, a new value.  The statistic is an output of the model's graph, the new value an
-** output of f->g that becomes a graph of its own (rules_graph).
+** Rules of buffers: a training step computes a buffer's new value from its old value and a
+** statistic that was summed over tokens.  The statistic is an output of the model's graph; the new
+** value is an output of f->g that becomes a graph of its own (rules_graph).
 */
 #include "bindings.h"
 #include "fatal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Tensors as Lua sees them: userdata that hold a node.  Everything a primitive
-** needs to check its arguments is here; a shape rule that says no becomes an
-** error naming the operands and the lines that made them.
+** Tensors as Lua sees them: userdata that hold a node.  Everything that a primitive needs to check
+** its arguments is here.  If a shape rule refuses, the error names the operands and the lines that
+** made them.
 */
 #include "front.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Lists of tokens, as the library asks of them: whose rows a tensor has, what made a list, and the
-** one that is worked on: places, ids and random numbers then are those of its tokens, unless the
-** spec says for which (of).
+** Lists of tokens, for the library: which list a tensor's rows belong to, what made a list, and
+** the current list.  Positions, ids and random numbers are those of the current list's tokens,
+** unless the spec gives another tensor (of).
 */
 #include "arguments.h"
 #include "bindings.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** How parameters are trained: what the library's train.lua asks about their names, and what it
-** decides.
+** How parameters are trained: matches the patterns of the library's train.lua with parameter
+** names, and stores the decisions.
 */
 #include "bindings.h"
 #include "wildcard.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Constants, and powers of tensors: what is made of primitives where Lua has a sign for it.
+** Constants, and powers of tensors: primitives for which Lua has an operator.
 */
 #include <math.h>
 

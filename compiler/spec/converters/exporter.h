@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Exporters: Lua functions in the sandbox of specs, from what a spec says to another program's
+** Exporters: Lua functions in the sandbox of specs that turn a spec into another program's
 ** configuration and a plan of its tensors (specs/library/export/).
 */
 #ifndef STRATA_EXPORTER_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Where a field stands in a table that was written out behind its constructor, as in
+** Finds the line of a field in a table that is written directly after its constructor, as in
 **   model {
 **     dim = 64,
-** Lua knows the line of the call alone.  The source is read from there, token by token; where it is
-** written in another way (the table is a variable, say) nothing is found.
+** Lua only knows the line of the call.  This reads the source from there, token by token; if the
+** table is written in another way (as a variable, for example), it finds nothing.
 */
 #include "bindings.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Importers: Lua functions in the sandbox of specs, from a checkpoint's config.json and the list
-** of its tensors to a spec's text and a plan of tensors (specs/library/importers.md).
+** Importers: Lua functions in the sandbox of specs that turn a checkpoint's config.json and the
+** list of its tensors into a spec's text and a plan of tensors (specs/library/importers.md).
 */
 #ifndef STRATA_IMPORTER_H
 #define STRATA_IMPORTER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Recipes of importers as views of stored tensors.  A recipe is a stored tensor's name or a table
-** { op = NAME, recipe, ... } that a function of import/kit.lua made; tables of a user's own making
-** are checked as those are.
+** Turns recipes of importers into views of stored tensors.  A recipe is the name of a stored
+** tensor or a table { op = NAME, recipe, ... } that a function of import/kit.lua made.  Tables
+** that a user wrote directly are checked in the same way.
 */
 #include "importer_plan.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** From what an importer returned to a plan of tensors; see importer.c. */
+** From the result of an importer to a plan of tensors; see importer.c.
+*/
 #ifndef STRATA_IMPORTER_PLAN_H
 #define STRATA_IMPORTER_PLAN_H
 

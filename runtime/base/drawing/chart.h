@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Pictures of numbers, for pages that svg_page_style is part of. */
+** Heat maps and line charts, for pages that include svg_page_style.
+*/
 #ifndef STRATA_CHART_H
 #define STRATA_CHART_H
 

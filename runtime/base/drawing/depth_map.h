@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Depth mixing as a picture, the same wherever it is shown: reads below each other, sources side
-** by side, a cell the weight with which a read takes a source, shaded by the square root.
+** Depth mixing as a picture, the same everywhere: reads below each other, sources side by side.  A
+** cell is the weight with which a read takes a source; its shade follows the square root.
 ** Sublayers have short names on the axes, "3a" for layers.3.attention.
 */
 #ifndef STRATA_DEPTH_MAP_H

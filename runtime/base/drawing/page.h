@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** HTML pages that need nothing else: style and pictures inside, no script, no network, light and
-** dark. Their width follows the window; tables scroll in a box of their own. What comes from specs
-** or the command line goes through svg_escaped (svg.h).
+** HTML pages in one file: style and pictures inside, no script, no network, light and dark.  The
+** width follows the window, and tables scroll in boxes of their own.  Text from specs or the
+** command line goes through svg_escaped (svg.h).
 */
 #ifndef STRATA_PAGE_H
 #define STRATA_PAGE_H

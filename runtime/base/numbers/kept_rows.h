@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** How a cache keeps a key or a value, a row of d numbers: for kernels, and for who counts its
+** How a cache stores a key or a value, a row of d numbers; for kernels, and for code that counts
 ** bytes.
-**   F32    as they are
+**   F32    unchanged
 **   BF16   rounded to bfloat16
-**   Q8     groups of KEPT_GROUP, the last one may be short: first a float16 scale for each group,
-**          then a signed byte for each number, which is scale * byte; rounded as small_round.h says
-** Rows end on whole floats, so that places in a cache are counted in floats whatever it keeps.
+**   Q8     groups of KEPT_GROUP, the last one may be shorter: first a float16 scale for each group,
+**          then a signed byte for each number, which is scale * byte; rounded as in small_round.h
+** A row takes whole floats, so that places in a cache are counted in floats for every type.
 */
 #ifndef STRATA_KEPT_ROWS_H
 #define STRATA_KEPT_ROWS_H

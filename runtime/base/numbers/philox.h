@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Philox4x32-10 (Salmon et al., 2011): four random words of a counter and a key.  A header of its
-** own, for models as well as the programs around them.
+** Philox4x32-10 (Salmon et al., 2011): computes four random words from a counter and a key.  It
+** has a header of its own because models use it as well as programs.
 */
 #ifndef STRATA_PHILOX_H
 #define STRATA_PHILOX_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Philox4x32-10 (Salmon et al., 2011) and what is drawn from it.
-** The counter's four words keep the uses apart: data has a small attempt number in the
-** last word, sampling and training tags, initial values a 64-bit hash of the name in the last two.
+** Philox4x32-10 (Salmon et al., 2011) and the random numbers made from it.  The counter's four
+** words separate the uses: data has a small attempt number in the last word, sampling and training
+** have tags there, and initial values have a 64-bit hash of the name in the last two words.
 */
 #include "random.h"
 

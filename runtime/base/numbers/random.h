@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Random numbers by counting: Philox4x32-10.  There is no state to save or to
-** share: a number is a function of its key and counter, the same on every machine,
-** in any order, on any thread.  Normal deviates use additions, products, divisions
-** and square roots only, so no mathematics library can change them.
+** Counter-based random numbers: Philox4x32-10.  There is no state to save or share: a number
+** depends only on its key and counter, and is the same on every machine, in any order, on any
+** thread.  Normal deviates use only additions, products, divisions and square roots, so no
+** mathematics library can change them.
 */
 #ifndef STRATA_RANDOM_H
 #define STRATA_RANDOM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** How fast a machine does what kernels are made of, and the time that a kernel so takes: the one
-** model of inspect, compare and bench.
+** How fast a machine executes the parts of kernels, and the predicted time of a kernel: the one
+** model for inspect, compare and bench.
 */
 #ifndef STRATA_RATES_H
 #define STRATA_RATES_H

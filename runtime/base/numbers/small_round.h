@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Rounding to small weights (small_weights.h), a group of a column at a time, in double precision:
+** Rounding to small weights (small_weights.h), one group of a column at a time, in double
+** precision:
 **   q8  scale = float16(largest magnitude / 127), code = 128 + x / scale, at most 127 to each side
 **   q4  least = float16(smallest x), scale = float16((largest x - least) / 15),
 **       code = (x - least) / scale, 0 ... 15
-** Codes are the nearest ones, of two as near the even one; 0 / 0 is 0.
+** Codes are the nearest integers, and the even one of two that are equally near; 0 / 0 is 0.
 */
 #ifndef STRATA_SMALL_ROUND_H
 #define STRATA_SMALL_ROUND_H

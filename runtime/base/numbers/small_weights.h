@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
-** Small weights: how a matrix [columns, steps] of --weights q8 or q4 lies in memory, for the
-** kernels, for who loads it and for who counts its bytes.
+** Small weights: the memory layout of a matrix [columns, steps] of --weights q8 or q4, for the
+** kernels, for code that loads it and for code that counts its bytes.
 **
-** Steps are cut into groups of GROUP, the last one filled up with what multiplies as 0; columns
-** (rows of the matrix, columns of a result) into panels of PANEL_COLUMNS, the last one filled up
-** with columns of zeros. A group of a column has a scale, and for q4 a smallest value, float16:
+** Steps are cut into groups of GROUP; the last group is padded with codes that multiply as 0.
+** Columns (rows of the matrix, columns of a result) are cut into panels of PANEL_COLUMNS; the last
+** panel is padded with columns of zeros.  A group of a column has a float16 scale and, for q4, a
+** float16 smallest value:
 **   q8  value = scale * (code - 128), code 0 ... 255
 **   q4  value = scale * code + least, code 0 ... 15
-** A panel is the codes of its groups one after another, then their scales. Codes of q8 are 8 lines
-** of 64 bytes a group: line i has steps 4 i ... 4 i + 3 of column 0, of column 1, ..., a byte each.
-** Those of q4 are 4 lines: line i has in the lower halves of its bytes what line i of q8 has, in
-** the upper halves what line i + 4 has. Scales are 16 float16s a group, of q4 followed by the 16
-** smallest values. Panels begin on lines of 64 bytes.
+** A panel has the codes of its groups one after another, then their scales.  Codes of q8 are 8
+** lines of 64 bytes per group: line i has steps 4 i ... 4 i + 3 of column 0, of column 1, ..., one
+** byte each.  Codes of q4 are 4 lines: the lower halves of the bytes of line i are line i of q8,
+** the upper halves are line i + 4.  Scales are 16 float16 numbers per group, for q4 followed by
+** the 16 smallest values.  Panels begin on lines of 64 bytes.
 */
 #ifndef STRATA_SMALL_WEIGHTS_H
 #define STRATA_SMALL_WEIGHTS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** What a shell offers at the cursor, from a table: a first line that names its kind, "words",
-** "files", "folders", "specs" or "none", and, of words, a line for each, behind which a tab and a
-** text may stand.  Shells ask with "PROGRAM __complete WORD ..", whose last word is the one being
-** typed (completion_scripts.c); they leave out what does not begin so.
+** What a shell offers at the cursor, computed from a table.  The first line names the kind:
+** "words", "files", "folders", "specs" or "none".  For words, each further line is one word, which
+** a tab and a description may follow.  Shells run "PROGRAM __complete WORD ..", where the last
+** word is the one being typed (completion_scripts.c), and ignore lines that do not begin with it.
 */
 #include "options.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Distances of words, and the nearest of several. */
+** Edit distances of words, and the nearest of several words.
+*/
 #include "nearest.h"
 
 #include <stddef.h>

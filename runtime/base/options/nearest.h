@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Names that somebody may have meant. */
+** Finds the name that a user probably meant.
+*/
 #ifndef STRATA_NEAREST_H
 #define STRATA_NEAREST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Command lines from tables: the compiler has one, the programs that it builds have
-** another.  Parsing, messages, --help and completions read the table; it says all that
-** differs between the two.
+** Command lines from tables: the compiler has one table, the programs that it builds have another.
+** Parsing, messages, --help and completions read the table, which contains everything that differs
+** between the two.
 */
 #ifndef STRATA_OPTIONS_H
 #define STRATA_OPTIONS_H

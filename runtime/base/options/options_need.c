@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Options that would be ignored: by the needs of a table. */
+** Refuses or notes options that would be ignored, by the NEED and IDLE rows of a table.
+*/
 #include "options.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Words of a command line that the table does not know: what they may have meant.
+** Words of a command line that the table does not have: suggests what they may mean.
 */
 #include "options.h"
 

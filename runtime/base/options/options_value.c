@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Values of options, from words.
+** Converts words to values of options.
 */
 #include "options.h"
 

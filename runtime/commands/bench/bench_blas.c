@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** A program that calls OpenBLAS has generated kernels for all products too: here it does its steps
-** with the one, with the other and as it was built, in turns, so that whatever else the machine
-** does meets all three.  Of single products the time of the threads themselves is taken.
+** A program that calls OpenBLAS contains generated kernels for all products too.  This runs its
+** steps with one, with the other and as built, in turns, so that disturbances of the machine
+** affect all three.  For single products it measures the time of the threads themselves.
 */
 #include "bench.h"
 

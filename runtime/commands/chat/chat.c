@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The command chat: a line of standard input is a message, the answer comes token by token, and so
-** on until the input ends.  The sequence is kept between messages: what was said is never read
-** again.  An interrupt ends an answer, or drops the line that is being typed, and not the program.
+** The command chat: a line of standard input is a message, and the answer appears token by token,
+** until the input ends.  The sequence stays between messages, so that nothing is read again.  An
+** interrupt ends an answer, or drops the line being typed, but does not end the program.
 */
 #include <errno.h>
 #include <signal.h>

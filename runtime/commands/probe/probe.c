@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The command probe: weights, text, passes of the model's probe, and what came out on
-** the terminal, as JSON, and as a page.
+** The command probe: reads weights and text, runs the model's probe, and shows the results on the
+** terminal, as JSON and as a page.
 */
 #include "place.h"
 #include "probe.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
 ** What a trained model does inside, averaged over tokens of a text.  The model's probe
-** (compiler/analysis/probe_graph.h) gives sums over tokens; here they become weights of
-** reads, magnitudes and gradients by layer, and what leaving a layer out costs.  Averages of
-** what exists for some tokens only, the sublayers of a layer that a route keeps from the others,
-** are over those tokens.  What routes decide is told token by token too, of a passage.
+** (compiler/analysis/probe_graph.h) returns sums over tokens, from which this computes weights of
+** reads, magnitudes and gradients by layer, and the loss without each layer.  What exists for some
+** tokens only, in the sublayers of a routed layer, is averaged over these tokens.  The decisions
+** of routes are also shown token by token for a passage.
 **
-** Sources of reads are the embedding, 0, and the output of sublayer s, s; read r is that of
-** sublayer r, counted from 0, and the last one the final read: it sees sources 0 … r.
+** Sources of reads are numbered: 0 is the embedding, then the outputs of the sublayers.  Read r
+** belongs to sublayer r, counted from 0, and the last one is the final read; it sees sources 0 …
+** r.
 */
 #ifndef STRATA_PROBE_H
 #define STRATA_PROBE_H

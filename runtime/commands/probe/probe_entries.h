@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A model's probe table by what its entries are. */
+** A model's probe table by the kinds of its entries.
+*/
 #ifndef STRATA_PROBE_ENTRIES_H
 #define STRATA_PROBE_ENTRIES_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Loads of a probe: how evenly what buffers' rules get is spread, for the terminal and as JSON. */
+** Loads of a probe: how evenly the sums for buffers' rules are spread, for the terminal and as
+** JSON.
+*/
 #include "probe.h"
 
 #include <stdlib.h>

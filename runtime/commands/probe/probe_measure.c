@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Passes of the model's probe.  Weights of reads: sources are given codes, rows of a
-** Hadamard matrix times random signs, as many at once as there are codes; what comes out
-** along a code is the weight of its source.  Rows are orthogonal over any run of channels
-** as long as there are codes, so that one source does not show in another's weight where
-** weights are the same over such runs; what else there is averages out with the signs.
+** Runs the model's probe.  Weights of reads: each source gets a code, a row of a Hadamard matrix
+** times random signs, and as many sources are measured at once as there are codes.  The part of a
+** read's output along a code is the weight of its source.  Rows are orthogonal over any run of
+** channels as long as the number of codes.  Where weights are equal over such a run, one source
+** therefore does not disturb another's weight; elsewhere the disturbance averages out over the
+** signs.
 */
 #include "probe.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** The passage: tokens of the probed text one by one, and how many routes take each, for
-** the terminal and as JSON.  On a terminal with colours, from pale to strong; elsewhere the
-** number stands below the token.
+** The passage: tokens of the probed text one by one, with the number of routes that take each, for
+** the terminal and as JSON.  A terminal with colours shows shades from pale to strong; otherwise
+** the number stands below the token.
 */
 #include "escape.h"
 #include "probe.h"

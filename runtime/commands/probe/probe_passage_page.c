@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The passage on the page: its text in shades, a picture of token by layer, and the same as
-** a table, which needs no colours and no pointer.
+** The passage on the page: its text in shades, a picture of token by layer, and the same as a
+** table, which needs neither colours nor a pointer.
 */
 #include "probe.h"
 

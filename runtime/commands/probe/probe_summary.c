@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What weights of reads come to: shares by kind of sublayer, and sinks; the first sentence. */
+** A summary of the weights of reads: shares by kind of sublayer, sinks, and the first sentence.
+*/
 #include "probe.h"
 
 #include <math.h>

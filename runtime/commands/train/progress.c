@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The progress of training.  The rate is smoothed over about ten steps; the time left
-** is what that rate needs for the rest of the run.
+** The progress of training.  The speed is smoothed over about ten steps, and the time left follows
+** from it.
 */
 #include "progress.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What training shows while it runs: one line that is rewritten on a terminal, now and
-** then a plain line elsewhere.  Output that cannot be written is no reason to stop; who trains
-** says so in the end.
+** What training shows while it runs: one line that is rewritten on a terminal, otherwise an
+** occasional line.  Output that cannot be written does not stop the training; the command reports
+** it at the end.
 */
 #ifndef STRATA_PROGRESS_H
 #define STRATA_PROGRESS_H

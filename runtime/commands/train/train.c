@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** The training loop.  A step is: micro-batches forward and backward, summed over ranks, the norm
-** of all gradients, AdamW; then the log, an evaluation if it is due, a checkpoint if it is due.
-** Everything that a step does is a function of the checkpoint before it, so a run that
-** stopped anywhere continues with the same bits.  Signals are held back while it runs and
-** looked at between steps: no handler, and no moment at which one could hurt a file.
+** The training loop.  A step runs micro-batches forward and backward, sums over ranks, computes
+** the norm of all gradients, and runs the optimizer; then come the log, an evaluation if it is
+** due, and a checkpoint if it is due.  Everything in a step is a function of the checkpoint before
+** it, so a run that stopped anywhere continues with the same bits.  Signals are blocked and
+** checked between steps: there is no handler, and no moment at which a signal could damage a file.
 */
 #include "train.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** All that a run writes: checkpoints, the log, event files, and what it says on standard output.
-** Of several ranks that train one model together the first one has it, the others have none
-** (Run.outputs is NULL), and for them these functions do nothing.
+** All outputs of a run: checkpoints, the log, event files, and standard output.  If several ranks
+** train one model together, only the first one has outputs.  For the others Run.outputs is NULL,
+** and these functions do nothing.
 */
 #ifndef STRATA_TRAIN_OUTPUTS_H
 #define STRATA_TRAIN_OUTPUTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A run and the files that are there already: what another run made is kept, unless --overwrite
-** says otherwise, and goes when this run has written its own.
+** A run and existing files: the files of another run stay unless --overwrite is given, and with it
+** they are removed when this run has written its own.
 */
 #include "train.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Going on from a checkpoint: what it was trained on, how, and how far.
+** Resuming from a checkpoint: what the run was trained on, how, and how far.
 */
 #include "train.h"
 

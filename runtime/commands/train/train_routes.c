@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What routes took in the last tenth of a run: a layer that none of the tokens went through is not
-** trained, and what it costs is for nothing.
+** Reports the share of tokens that routes took in the last tenth of a run: a layer that no token
+** went through was not trained, and its parameters are wasted.
 */
 #include "train.h"
 

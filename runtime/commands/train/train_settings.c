@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The settings of a run: as they are given, else as they were, else the spec's.
+** The settings of a run: from the command line, else from the checkpoint, else from the spec.
 */
 #include "train.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** From the command line to a run that is ready for its next step.  What the user can
-** get wrong is found here, before any work: files, sizes, a checkpoint of another run.
+** From the command line to a run that is ready for its next step.  All mistakes of a user are
+** found here, before any work: files, sizes, a checkpoint of another run.
 */
 #include "train.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What a run says before its first step: on standard output in some lines, in the log's first one,
-** in event files as a text.
+** What a run reports before its first step: on standard output in some lines, in the first line of
+** the log, and in event files as a text.
 */
 #include "program_tokenizer.h"
 #include "train.h"

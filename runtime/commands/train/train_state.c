@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The state of a run: whether it is finite, and where it is kept.
+** The state of a run: whether it is finite, and where it is saved.
 */
 #include "train.h"
 

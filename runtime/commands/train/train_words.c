@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Where the data of a run is, what --bos says, and whether it ends in weights alone: what is
-** typed, else what the checkpoint remembers of what was.  A checkpoint has it as a JSON object,
-** with names as they were typed.
+** Where the data of a run is, the value of --bos, and whether the run ends with weights alone: as
+** typed, else as the checkpoint records it.  A checkpoint stores these in a JSON object, with
+** names as they were typed.
 */
 #include "train.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Pre-tokenizers of tokenizer.json: where a text is taken apart before words are merged.
-** Steps follow each other; each gives the parts that it makes to the next.
+** Pre-tokenizers of tokenizer.json: where a text is cut before words are merged.  Steps follow
+** each other; each passes its parts on to the next.
 */
 #ifndef STRATA_SPLIT_H
 #define STRATA_SPLIT_H

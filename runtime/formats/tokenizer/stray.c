@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Characters in the place of bytes; see stray.h.  They are 256 neighbours of planes 15 and 16, of
-** private use: no letters, digits or spaces, and no normalizer has another form of them.
+** Characters that stand for bytes; see stray.h.  They are 256 consecutive private-use characters
+** of planes 15 and 16: not letters, digits or spaces, and no normalizer changes them.
 */
 #include "stray.h"
 

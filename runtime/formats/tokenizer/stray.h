@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Bytes of a text that belong to no character of UTF-8.  Where a tokenizer has ids of all bytes,
-** each of them goes through normalizers and expressions as a character of its own, which the text
-** has nowhere else, and is a byte again when its word becomes ids.
+** Bytes of a text that belong to no UTF-8 character.  If a tokenizer has ids of all bytes, each
+** such byte passes through normalizers and expressions as a character of its own, which occurs
+** nowhere else in the text, and becomes a byte again when its word becomes ids.
 */
 #ifndef STRATA_STRAY_H
 #define STRATA_STRAY_H

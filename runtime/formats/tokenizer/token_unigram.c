@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** SentencePiece's unigram model: of all divisions of a text into pieces the most likely. */
+** SentencePiece's unigram model: finds the most likely division of a text into pieces.
+*/
 #include "file_tables.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Words to ids.  A word is merged from its bytes or characters; what a short one became is kept
-** for the rest of a long text.
+** Words to ids.  A word is merged from its bytes or characters; the ids of short words are
+** remembered for the rest of a long text.
 */
 #include "file_tables.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The pieces of a vocabulary by id, and ids by piece.
-** Tables are those of untrusted files: keys that were made to collide are refused, not
-** searched for long.
+** The pieces of a vocabulary by id, and ids by piece.  Tables may come from untrusted files: keys
+** that were made to collide are refused instead of searched for a long time.
 */
 #ifndef STRATA_VOCABULARY_H
 #define STRATA_VOCABULARY_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Forward attention: its scratch, its tasks, and those of problems that nothing shapes. */
+** Forward attention: its scratch, its tasks, and the kernels for plain scores.
+*/
 #define SHAPED 0
 #include "attention_forward.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Rows that attention needs soon, asked for little by little between its products: all at once they
-** would wait for each other, and what is at hand would wait for them.
+** Prefetches rows that attention needs soon, a few between its products: prefetched all at once,
+** they would wait for each other and delay the current rows.
 */
 #ifndef STRATA_ATTENTION_AHEAD_H
 #define STRATA_ATTENTION_AHEAD_H

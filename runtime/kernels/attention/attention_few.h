@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
 ** Attention of a few new queries to a cache: decoding, at the speed of memory.
 **
-** A task is one group of one sequence, or of many heads a share of them: its keys
-** and values are read once, and each tile of them, while it is in the first-level
-** cache, meets every query of the task.  A query is a row of its own: products run along the
-** head's width, and nothing depends on the other rows.
+** A task is one group of one sequence, or a share of the heads of a large group.  It reads the
+** group's keys and values once; each tile of them is used for every query of the task while it is
+** in the first-level cache.  A query is a row of its own: products run along the head's width, and
+** nothing depends on the other rows.
 **
-** A long history is cut into pieces, whose results are joined in order.  Where workers would
-** wait, pieces are tasks, and what they find is joined after them: the same bits, as pieces depend
-** on nothing but what the row sees.
+** A long history is cut into pieces, whose results are joined in order.  If there are too few
+** tasks for all workers, pieces are tasks, and their results are joined afterwards.  The bits are
+** the same, because a piece depends only on the keys that the row sees.
 **
-** attention_few.c and attention_few_shaped.c say how keys and rows meet.
+** attention_few.c and attention_few_shaped.c combine keys and rows in different ways.
 */
 #ifndef STRATA_ATTENTION_FEW_H
 #define STRATA_ATTENTION_FEW_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Rows as caches keep them (kept_rows.h): how they come to be, and how they are brought near.  What
-** is rounded without being kept has the same bits.
+** Rows as caches store them (kept_rows.h): how they are written, and how they are converted to
+** floats.  Values that are rounded without being stored get the same bits.
 */
 #include "attention_tile.h"
 #include "f16.h"

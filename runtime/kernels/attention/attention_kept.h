@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** attention_kept.c: rows that caches keep (kept_rows.h), of what is no float32. */
+** attention_kept.c: rows that caches store in other types than float32 (kept_rows.h).
+*/
 #ifndef STRATA_ATTENTION_KEPT_H
 #define STRATA_ATTENTION_KEPT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What attention multiplies in pairs of bfloat16s, with what multiplies gemm_bf16.c's blocks. */
+** Products of attention in pairs of bfloat16 numbers, with the micro-kernels of gemm_bf16.c.
+*/
 #include "gemm_bf16.h"
 #if STRATA_PAIRS
 #include "attention_pairs.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** What scores are besides products: capped, more or less by distance, hidden by a window; and what
-** that makes of their gradients.
+** Changes to scores besides products: caps, additions by distance, windows; and their effects on
+** the gradients of scores.
 **
-** A row of a table by distances has the numbers of one query, keys lie in the opposite direction:
-** LANES queries by LANES keys at a time, rows become columns.
+** A row of a table by distances has the numbers of one query, in the opposite order of the keys.
+** It is processed in squares of LANES queries by LANES keys, in which rows become columns.
 */
 #include "attention_tile.h"
 #include "transpose.h"

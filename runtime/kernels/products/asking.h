@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What products in tiles ask for while they multiply: tiles leave the processor time for it, and
-** little of what comes next is foreseen by it.
+** Prefetches of products in tiles: tile instructions leave the processor time for them, and the
+** hardware predicts few of the addresses that come next.
 */
 #ifndef STRATA_ASKING_H
 #define STRATA_ASKING_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Where vectors of a product's results go.
+** Where vectors of a product's results are stored.
 */
 #ifndef STRATA_RESULTS_H
 #define STRATA_RESULTS_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** How products cut their rows: as many accumulators of two vectors each as registers hold. */
+** How products divide their rows: into parts with as many accumulators of two vectors as registers
+** hold.
+*/
 #ifndef STRATA_ROW_PARTS_H
 #define STRATA_ROW_PARTS_H
 

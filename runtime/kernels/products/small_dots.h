@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What products with small weights are made of: rounded rows, panels of codes, and how a group's
-** dot products are added up, whatever they come from (small_product.c, small_tiles.h).
+** Shared by products with small weights: rounded rows, panels of codes, and the order in which a
+** group's dot products are added, whatever computes them (small_product.c, small_tiles.h).
 */
 #ifndef STRATA_SMALL_DOTS_H
 #define STRATA_SMALL_DOTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A group of numbers that share a scale, and float16s: what small weights and caches have in
-** common. */
+** A group of numbers that share a scale, and float16 numbers: shared by small weights and caches.
+*/
 #ifndef STRATA_SMALL_GROUP_H
 #define STRATA_SMALL_GROUP_H
 

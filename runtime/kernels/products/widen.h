@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Blocks of bfloat16 products where the processor has no instruction for them: packed
-** weights are float32 that were rounded, tokens' values are widened, MR rows at a time,
-** to where the first-level cache keeps them.
+** Blocks of bfloat16 products for processors without an instruction for them: packed weights are
+** rounded float32 numbers; activations are converted to float32, MR rows at a time, in memory that
+** stays in the first-level cache.
 */
 #ifndef STRATA_WIDEN_H
 #define STRATA_WIDEN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** A chunk of a head: what its tokens bring, what decays between them come to, how they meet each
-** other and the state (recurrence.h).
+** A chunk of a head: the contributions of its tokens, the decays between them, and their products
+** with each other and with the state (recurrence.h).
 */
 #include "recurrence.h"
 #include "transpose.h"

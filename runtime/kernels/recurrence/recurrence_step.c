@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** A few tokens of a head that has a state: decoding.  A token goes over the state twice, by rows:
-** first it decays, and what it already gives for k is added up; then u is put there, and what it
-** gives for q is added up.
+** Decoding: a few tokens of a head that has a state.  For each token it goes over the rows of the
+** state twice: first it applies the decay and sums what the state gives for k; then it adds u and
+** sums what the state gives for q.
 */
 #include "recurrence.h"
 #include "transpose.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** Rows of heads, each of a few numbers, to arrays of these with heads side by side, and back
-** (recurrence_lanes.h). */
+** Converts rows of heads, each of a few numbers, to arrays with heads side by side, and back
+** (recurrence_lanes.h).
+*/
 #include "recurrence_lanes.h"
 #include "transpose.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Does this processor have what the model was compiled for?  Compiled for
-** the plainest x86-64, so that it runs where the rest would not.
+** Checks whether this processor has what the model was compiled for.  It is compiled for the
+** plainest x86-64, so that it runs where the rest would not.
 */
 #include "cpu.h"
 #include "frame.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** What x86-64 has vector instructions for, and loops of vector.h's types would not become; a part
-** of vector.h.  Each group has a macro: where that is not defined, the kernels' own loops do it.
+** Vector instructions of x86-64 that clang does not generate from the loops of vector.h's types; a
+** part of vector.h.  Each group has a macro: where it is not defined, the kernels use their own
+** loops.
 */
 #ifdef __AVX2__
 #include <immintrin.h>
