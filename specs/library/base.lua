@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- The subset of Lua's own library that specs have.  What is written here in
--- Lua is so to be counted by the instruction limit, or to be in a defined
--- order: tables are visited numbers first, then strings by their bytes, then
--- false and true, whatever order they were filled in.
+-- The subset of Lua's own library that specs have.  Functions are written here in Lua so that the
+-- instruction limit counts them, or so that their order is defined: tables are visited numbers
+-- first, then strings by their bytes, then false and true, whatever the order in which they were
+-- filled.
 local core = ...
 local lua = core.lua
 local error, type, tostring = lua.error, lua.type, lua.tostring

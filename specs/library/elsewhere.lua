@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Names that other programs have for what is written in another way here.
+-- Names in other programs, and what they are called here.
 local files = "not there: a spec reads and writes no files; print(...) shows values"
 
 elsewhere = {

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Checking what a spec gives.  A table of fields says, name by name, the type
--- of each, its range, its default or that it is required:
+-- Checks the values in a spec.  A table of fields gives, by name, the type of each value, its
+-- range, and its default or that it is required:
 --   { type = "integer", min = 1, default = 4 }
 --   { type = "string", one_of = { ... }, required = true }
--- Types: integer number string boolean table (with fields = { ... }) list
--- function any, and the kinds of objects that constructors make.  Instead of
--- a type: any_of = { field, ... }.  A plain value is a default of its type.
+-- Types: integer number string boolean table (with fields = { ... }) list function any, and the
+-- kinds of objects that constructors make.  Instead of a type: any_of = { field, ... }.  A plain
+-- value is a default of its type.
 
 -- {== Objects: what constructors return; their contents are ours alone =======
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Functions of tensors that are made of primitives.  Those of one tensor go by elements.
+-- Functions of tensors made of primitives.  Functions of one tensor work element by element.
 
 local function tensor(name, x)
   local form = core.form(x)

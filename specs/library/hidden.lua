@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- A route that computes all tokens where it is trained, but hides some of them from the others
--- (keys), says so while its layer is built.  What looks at other tokens must heed it: attention
--- does by keys that are gathered.  Nothing else can, and training would see what generating does
--- not.
+-- A route that computes all tokens in training but hides some of them from the others (keys) says
+-- so while its layer is built.  Operations that read other tokens must obey: attention does so by
+-- gathering keys.  Other operations cannot, and would train on tokens that are absent in
+-- generation, so they are refused.
 
 -- The operand of which other tokens see rows.
 local looks = { attention = 2, attention_lse = 2, conv = 1, recurrence = 2, shift = 1 }

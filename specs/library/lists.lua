@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- What a route asks of sublayers: body { rows = list, mask = mask, bypass = "vo" } that they work
--- on the list's tokens, body { keys = list, mask = mask } that others see those only.  A sublayer
--- that looks at the list itself (site.routed.rows, or its mask or bypass) is given all tokens and
--- answers for them.  Around any other the list's rows are gathered before and what it makes of
--- them is scattered after, norms and all: other tokens get 0.
+-- What routes ask of sublayers: body { rows = list, mask = mask, bypass = "vo" } makes them work on
+-- the tokens of the list, body { keys = list, mask = mask } lets tokens see only those of the list.
+-- A sublayer that reads the list itself (site.routed.rows, its mask or bypass) gets all tokens and
+-- handles the list.  For any other sublayer the list's rows are gathered before its norm, and its
+-- result is scattered after its norms: the other tokens get 0.
 local known = { rows = true, mask = true, bypass = true, keys = true }
 local bypasses = { vo = true, none = true, auto = true }
 local answers = { rows = true, mask = true, bypass = true }

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- m: what mixers, sublayers and routes ask of the model.
+-- m: what the model offers to mixers, sublayers and routes.
 
 
 -- 'what': the method that was called, whose mistake it is

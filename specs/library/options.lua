@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- option { name = field, ... }: what a command line may choose of a spec (-D name=value), and the
--- values: those chosen, else the fields' defaults.  Fields are as those of a mixer's options, of
--- types that a word can be, with a help text beside.
+-- option { name = field, ... } declares what a command line may choose (-D name=value) and returns
+-- the values: the chosen ones, else the fields' defaults.  Fields are those of a mixer's options,
+-- of types that a word can have, with a help text.
 local text = { type = "string" }
 local anything = { type = "any" }
 local limit = { type = "number" }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- print(...): a line on standard error, with the place in front.  Tensors show their shapes, tables
--- what is in them, some of it.
+-- print(...) writes a line to standard error, with its place in front.  Tensors show their shapes,
+-- tables a part of their contents.
 local deepest, widest = 3, 16
 
 local shown

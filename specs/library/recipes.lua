@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Tensors made of others, as tables that compiler/spec/importer_plan.c reads: what importers and
--- exporters call.
+-- Functions of importers and exporters that make tensors from others.  Their results are tables,
+-- which compiler/spec/importer_plan.c reads.
 local recipes = {}
 
 local function recipe(op)

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: MIT
 -- Multi-head attention over time; query head h uses key head h // (heads / kv_heads).
--- A route may have some tokens attend, to each other, only (site.routed): the others pass
--- their own value through, as if they saw themselves alone, or, with bypass = "none", nothing.
--- Or it lets all attend to some, and to themselves (keys).
--- window = n: token i sees tokens i - n + 1 ... i, and caches keep no more.  sinks: a logit of a
--- head takes its weight of the softmax and gives nothing (arXiv 2309.17453; learned: 2508.10925).
--- value_residual: values are a learned mix with those of the first layer that has it
--- (arXiv 2410.17897).
--- bias: of all four projections, or of those that a list names, { "q", "k", "v" }.
--- qk_norm: RMSNorm of queries and keys, with the fields of 'normed' below.
--- out_norm: the same of what heads give, before the gate.
--- softcap = c: scores s are c tanh(s / c).  scale: of scores, head_dim ^ -0.5 unless given.
--- gate = {}: sigmoid of a projection of x multiplies what heads give, channel by channel
--- (arXiv 2505.06708).  growth = { from = n, power = p }: scores grow with the token's place.
+-- Under a route (site.routed) some tokens may attend only to each other.  The others then
+-- pass on their own value, as if they saw only themselves, or get nothing (bypass =
+-- "none").  A route may also let all tokens attend to some tokens and to themselves (keys).
+-- window = n: token i sees tokens i - n + 1 ... i, and caches hold no more. sinks: one
+-- logit per head takes a share of the softmax and gives nothing (arXiv 2309.17453; learned:
+-- 2508.10925). value_residual: values are mixed, with learned weights, with those of the
+-- first layer that has it (arXiv 2410.17897). bias: for all four projections, or for those
+-- in a list, { "q", "k", "v" }. qk_norm: RMSNorm of queries and keys, with the fields of
+-- 'normed' below. out_norm: RMSNorm of the heads' outputs, before the gate. softcap = c:
+-- scores s become c tanh(s / c). scale: the factor of scores, head_dim ^ -0.5 by default.
+-- gate = {}: the sigmoid of a projection of x multiplies the heads' outputs, channel by
+-- channel (arXiv 2505.06708). growth = { from = n, power = p }: scores grow with the
+-- token's position.
 local rope, heads = require "rope", require "heads"
 local count = { type = "integer", min = 1, max = 1 << 20 }
 

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- Compressed convolutional attention (arXiv 2510.04476), as ZAYA1 has it (transformers 5.23).
--- Queries and keys are what two convolutions make of their projections, the first a channel at a
--- time, the second across the channels of a head, added to a mean of both projections.  One half of
--- the values is of the token, the other of the one before it.  Heads have one length, those of keys
--- times a number of each.
+-- Compressed convolutional attention (arXiv 2510.04476), as in ZAYA1 (transformers 5.23).  Queries
+-- and keys are their projections after two convolutions, the first one per channel, the second
+-- across the channels of a head, plus a mean of both projections.  Half of the values comes from
+-- the token, the other half from the token before it.  Vectors of heads are scaled to one length,
+-- those of keys also multiplied by a learned number per head.
 local rope = require "rope"
 local count = { type = "integer", min = 1, max = 1 << 20, required = true }
 local taps = { type = "integer", min = 1, max = 64, default = 2 }

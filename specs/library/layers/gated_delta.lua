@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Gated DeltaNet (arXiv 2412.06464): a state [head_dim, value_dim] a head, which decays as a whole
--- and is corrected towards v.  With value_heads, several heads of values share one of queries and
--- keys.  No positions.  gate: what silu, or sigmoid, of a projection multiplies; true: silu.
+-- Gated DeltaNet (arXiv 2412.06464): one state [head_dim, value_dim] per head, which decays as a
+-- whole and is corrected towards v; no positions.  With value_heads, several value heads share one
+-- head of queries and keys. gate: silu (true) or sigmoid of a projection multiplies the output.
 local recurrent = require "recurrent"
 local count = recurrent.count
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Kimi Delta Attention (arXiv 2510.26692): a state [d, d] a head, whose channels decay each at its
--- own rate and which is corrected towards v rather than added to; no positions.  floor = n, below
--- 0: logarithms of decays are n sigmoid(e^decay_log f), not -e^decay_log softplus(f).
+-- Kimi Delta Attention (arXiv 2510.26692): one state [d, d] per head, whose channels have their own
+-- decays and which is corrected towards v instead of added to; no positions. floor = n, below 0:
+-- logarithms of decays are n sigmoid(e^decay_log f), not -e^decay_log softplus(f).
 local recurrent = require "recurrent"
 local count = recurrent.count
 

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Multi-head latent attention (arXiv 2405.04434).  Keys and values come of one normed latent of a
--- token, c [latent], and of a part kr [rope_dim] that all heads share and that alone turns:
+-- Multi-head latent attention (arXiv 2405.04434).  A token has one normed latent c [latent], which
+-- gives keys and values, and a part kr [rope_dim] that all heads share and that alone rotates:
 --   [kn; v] of a head = kv_up c     score = (qn . kn + qr . kr) (nope_dim + rope_dim) ^ -0.5
--- A token's cache is [c; kr].  Decoding meets it as it lies: qn kv_up is a query of c, and what
--- heads sum up of c becomes values by kv_up, exact to rounding.  With q_latent, queries come of a
--- normed latent too; rope_dim may be 0.  bias: of the projections to latents, and of the output.
--- sinks, gate: as attention has them.
+-- A token's cache is [c; kr].  Decoding reads it directly: qn kv_up is a query for c, and kv_up
+-- turns the heads' sums of c into values, exact to rounding.  With q_latent, queries come from a
+-- normed latent too; rope_dim may be 0. bias: for the projections to latents and for the output.
+-- sinks, gate: as in attention.
 local rope, heads = require "rope", require "heads"
 local channels = { type = "integer", min = 1, max = 1 << 20 }
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Gated, arXiv 2002.05202: down(act(gate x) * up x), swiglu with silu, geglu with gelu, geglu_tanh
--- with gelu_tanh, reglu with relu; the others: down(act(up x)).  limit = c, of gated ones: gate x
--- is at most c, up x between -c and c.
+-- Gated (arXiv 2002.05202): down(act(gate x) * up x), swiglu with silu, geglu with gelu, geglu_tanh
+-- with gelu_tanh, reglu with relu.  Others: down(act(up x)). limit = c, for gated ones: gate x is
+-- limited to at most c, up x to -c ... c.
 local activation = { silu = silu, relu = relu, gelu = gelu, gelu_tanh = gelu_tanh, relu2 = relu2 }
 local gated = { swiglu = silu, geglu = gelu, geglu_tanh = gelu_tanh, reglu = relu }
 

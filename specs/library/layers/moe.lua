@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: MIT
--- Experts: y = sum of w_e Expert_e(x) over the 'top' experts that a token's router chooses, and of
--- a shared one. Chosen is by scores plus a balance bias, weighted by scores alone; with groups,
--- among the experts of the 'top_groups' whose two best are best (DeepSeek-V3, arXiv 2412.19437).
--- After a step the bias of an expert that got more than the mean load moves down by 'balance';
--- balance_bias = false: there is none, and chosen is by scores alone (Mixtral, arXiv 2401.04088).
--- An expert is down(silu(gate x) * up x), or as activation says, in mlp's words.  limit = c: gate x
--- is at most c, up x between -c and c (shared_limit: of the shared one); gate_cap, up_cap = c: the
--- factor gate x of silu, and up x, are c tanh(x / c).  shared_hidden: the shared expert's width,
--- shared * hidden unless given; shared_gate: sigmoid of one product of x multiplies it (arXiv
--- 2407.10671).  out_conv: as many taps of a short convolution behind the sum.
--- latent = n: experts work on n numbers, a normed product of x, and a product behind their sum has
--- its width again; expert_norm = {}: what one of them gives is multiplied by a gain that all share
--- and normed.  router_scale: of the products that scores are made of.
--- router = { hidden = n }: an MLP of n numbers gives the scores; carry: to what it works on it adds
--- that of the layer with experts before.  skip: one more may be chosen, which gives nothing.
--- by_token: a table of the vocabulary says which experts, scores only how much of each.
+-- Experts: y = sum of w_e Expert_e(x) over the 'top' experts that a token's router chooses, plus a
+-- shared expert.  Experts are chosen by score plus balance bias and weighted by score alone; with
+-- groups, they are chosen from the 'top_groups' with the best two experts (DeepSeek-V3, arXiv
+-- 2412.19437).  After a step the bias of an expert with more than the mean load moves down by
+-- 'balance'. balance_bias = false: experts are chosen by score alone (Mixtral, arXiv 2401.04088).
+-- An expert is down(silu(gate x) * up x), or another of mlp's activations. limit = c: gate x is
+-- limited to at most c, up x to -c ... c (shared_limit: for the shared expert); gate_cap, up_cap =
+-- c: the factor gate x of silu, and up x, become c tanh(x / c). shared_hidden: the shared expert's
+-- width, shared * hidden by default; shared_gate: the sigmoid of a product of x multiplies it
+-- (arXiv 2407.10671). out_conv: the number of taps of a short convolution after the sum. latent =
+-- n: experts work on n numbers, a normed product of x, and a product after their sum restores the
+-- width. expert_norm = {}: the output of each expert is multiplied by a shared gain and normed.
+-- router_scale: the factor of the products that give the scores. router = { hidden = n }: an MLP of
+-- n numbers gives the scores; carry: its input includes that of the previous layer with experts.
+-- skip: one more choice, which gives nothing. by_token: a table over the vocabulary chooses
+-- experts, and scores only weigh them.
 local recurrent = require "recurrent"
 local count = { type = "integer", min = 1, max = 64 }
 local bound = { type = "number", above = 0 }

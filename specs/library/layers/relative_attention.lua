@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Attention without rotary positions, as Inkling-2 has it (transformers 5.23): a bias for each
--- distance up to an extent, which a token mixes out of learned profiles; keys and values go through
--- short convolutions; heads of queries and keys are no longer than a threshold, values have none of
--- their own length; a sink and a gate that the token itself chooses, and a convolution at the end.
--- Layers that see everything (no window) read q, k and v each on their own, add taps of each
--- token's own to the convolutions of keys and values, and scale scores by 1 + growth log(place /
--- floor) from the place 'floor' on.
+-- Attention without rotary positions, as in Inkling-2 (transformers 5.23).  Scores have a bias for
+-- each distance up to a limit; each token mixes it from learned profiles.  Keys and values go
+-- through short convolutions.  The vectors of query and key heads are limited in length, those of
+-- values are divided by their root mean square.  Each token computes its sink and its gate; a
+-- convolution follows at the end.  Layers without a window read q, k and v separately, add taps
+-- computed for each token to the convolutions of keys and values, and multiply scores by 1 + growth
+-- log(position / floor) from position 'floor' on.
 local recurrent = require "recurrent"
 
 -- Heads [tokens,H,d] cut down to a length.

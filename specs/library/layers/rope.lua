@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Rotary positions.  A pair (a, b) of channels turns by position * frequency:
--- (a cos - b sin, b cos + a sin).  half: pairs (i, i + d/2); interleaved: (2i, 2i+1).
--- With dims only the first so many channels of a head turn (partial rope); they are d then.
--- Longer contexts than those of training: linear = s divides frequencies by s; yarn divides the low
--- ones (arXiv 2309.00071), and so does llama3, by wavelength (arXiv 2407.21783); longrope divides
--- each by a number of its own, out of one list for contexts up to that of training and another for
--- longer ones (arXiv 2402.13753).
+-- Rotary positions.  A pair (a, b) of channels rotates by position * frequency:
+--   (a cos - b sin, b cos + a sin).  half: pairs (i, i + d/2); interleaved: (2i, 2i+1).
+-- With dims, only the first dims channels of a head rotate (partial rope); d is then dims.  For
+-- contexts longer than in training: linear = s divides frequencies by s; yarn divides the low
+-- frequencies (arXiv 2309.00071), and llama3 does so by wavelength (arXiv 2407.21783); longrope
+-- divides each frequency by a number of its own, from one list for contexts up to the length of
+-- training and from another one for longer contexts (arXiv 2402.13753).
 local rope = {}
 
 local factor = { type = "number", min = 1, required = true }

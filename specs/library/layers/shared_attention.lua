@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- Attention to one head that is key and value at once, as DeepSeek-V4 has it (transformers 5.23).
--- Queries come of a normed latent; the last channels of queries and of the one head turn by
--- position, and those of what heads sum up turn back; groups of heads go through products of their
--- own to 'out_rank' numbers each.  A learned logit takes its weight and gives nothing.
--- compress = { rate = m }: beside a window of tokens there is one more key for every m tokens, from
--- their last one on: a mean of values of the m, each channel weighted by the softmax of their gates
--- and of a bias of the place.  overlap: of 2 m tokens, the first m by products of their own.  Gates
--- and biases count from -60 to 60.
+-- Attention to one head that is both key and value, as in DeepSeek-V4 (transformers 5.23).  Queries
+-- come from a normed latent.  The last channels of queries and of the one head rotate by position,
+-- and those of the heads' outputs rotate back.  Groups of heads go through products of their own to
+-- 'out_rank' numbers each.  A learned logit takes a share of the weight and gives nothing. compress
+-- = { rate = m }: beside a window of tokens, every m tokens have one more key, from their last
+-- token on.  It is a mean of the values of the m tokens, each channel weighted by the softmax of
+-- their gates and of a bias per place. overlap: means of 2 m tokens, the first m with other
+-- products.  Gates and biases are limited to -60 ... 60.
 local rope, heads = require "rope", require "heads"
 local size = { type = "integer", min = 1, max = 1 << 20, required = true }
 

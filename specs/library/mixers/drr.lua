@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Depth Routing Residuals (the published listing): a layer starts from the stream x and from
--- what x attends to in two memories of the outputs X of earlier layers.
+-- Depth Routing Residuals (the published listing): a layer starts from the stream x and from what x
+-- attends to in two memories of the outputs X of earlier layers.
 --   h = g_0 x + g_1 short + g_2 long        g = softmax(W2 gelu(W1 layernorm(x)))
 --   short: positions of the last 'window' X
--- init = "residual": h = x + g_1 short + g_2 long, whose output matrices are 0 at first.
 --   long: summaries of completed blocks of layers, averages over time of proj(layernorm(X));
---         keys of averages are averages of keys.  Not causal unless asked for.
+--         keys of averages are averages of keys.  Not causal by default.
+-- init = "residual": h = x + g_1 short + g_2 long, whose output matrices start at 0.
 local memory = require "memory"
 
 local function whole(default)

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- The four-stream residual of recent Qwen models: every stream is normalised,
--- gated channel by channel, and what a sublayer puts out is added to each
--- stream with a factor of its own.  The sublayers have no norms of their own.
+-- The four-stream residual of recent Qwen models: every stream is normalised and gated channel by
+-- channel, and a sublayer's output is added to each stream with a factor of its own.  The sublayers
+-- have no norms of their own.
 --   Xn_i = rms(X_i) * (1 + norm_i)   v = vec(Xn) / n   g = sigmoid(W_up silu(W_down v))
 --   read  h = mean of g_i * Xn_i            write  X'_i = X_i + 2 sigmoid(W_inject v)_i out
--- init = "residual": sublayers keep their norms, W_up and W_inject are 0 at first: h is half a
--- normed residual stream, which the next norm makes equal to that.
+-- init = "residual": sublayers have their norms, and W_up and W_inject start at 0: h is half a
+-- normed residual stream, which the next norm makes equal to the stream.
 local streams = require "streams"
 
 -- The initial value of matrices that gate; nil: the usual one.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- HAARES (arXiv 2606.06564): AttnRes blocks that offer two sources each, the
--- sum C of their outputs and a detail D, the sum with signs, scaled to C's size.
--- init = "residual": a detail's weight is multiplied by a number of its block's, 0 at first.
+-- HAARES (arXiv 2606.06564): AttnRes blocks with two sources each, the sum C of their outputs and a
+-- detail D, the sum with signs, scaled to the size of C. init = "residual": a detail's weight is
+-- multiplied by one number per block, 0 at first.
 local sources = require "sources"
 
 -- The signs of a block's places as the spec gives them; nil: +1 for the first half, then -1

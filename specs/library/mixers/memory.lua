@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What a mixer that attends over time reads with.
+-- The parts of a mixer that attends to memories over time.
 local memory = {}
 
 -- (x - mean) / sqrt(variance + 1e-5), times a gain, plus a bias: as in the listing, whatever the

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- h <- alpha h + beta f, per channel (the residual gate of Muse Spark, transformers 5.23):
 --   beta = sigmoid(g / t)        alpha = sqrt(max(sigmoid(-g / t) (1 + beta), eps))
--- init = "residual": at first beta = (s + 2)^-1/2 in sublayer s, so that h is the embedding and all
+-- init = "residual": beta of sublayer s starts at (s + 2)^-1/2, so that h has the embedding and all
 -- outputs with equal weights, which a norm makes equal to their sum.
 local function initial(m, site)
   if m.options.init ~= "residual" then return normal(0.02) end

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- What AttnRes and HAARES share: blocks of sublayers, and a read of sources.
+-- Shared by AttnRes and HAARES: blocks of sublayers, and reads of sources.
 --   z_j = scale (q * g) . rms(v_j) + b_j      h = sum over j of softmax(z)_j v_j
--- value_norm: rms(v_j) in place of v_j too, where there are several (Inkling-2, with scale D^-1/2).
--- eps: of these norms, the model's unless given.
+-- value_norm: reads sum rms(v_j) instead of v_j if there are several (Inkling-2, with scale
+-- D^-1/2). eps: of these norms; the model's by default.
 local features = require "features"
 local sources = {}
 local whole = { type = "integer", min = 1 }

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What mixers of several streams share.  The state is { X = [n, D] }: the streams.
+-- Shared by mixers of several streams.  The state is { X = [n, D] }: the streams.
 local streams = {}
 
 streams.option = { type = "integer", min = 1, max = 256, required = true }

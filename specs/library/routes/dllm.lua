@@ -2,10 +2,10 @@
 -- D-LLM (NeurIPS 2024): a router decides token by token whether a layer executes.
 --   z = W2 silu(rmsnorm(W1 x + b1)) + b2    a token executes if softmax(z)_2 >= 1/2, or is
 --   one of the first 'reserve' of its sequence    out = w layer(x) + (1 - w) x
--- Tokens that do not execute are invisible to others and not cached; they save the layer's work.
--- A training step draws w by hard Gumbel-softmax (temperature 1) with straight-through gradients,
--- which need the layer of every token: there it is dense, and the keys are those that execute.
--- The loss adds weight times the mean over tokens of |mean over all layers of w - target|.
+-- Tokens that do not execute are invisible to others and not cached; they save the layer's work.  A
+-- training step draws w by hard Gumbel-softmax (temperature 1) with straight-through gradients,
+-- which need the layer of every token: training is dense, with the executing tokens as keys.  The
+-- loss adds 'weight' times the mean over tokens of |mean over all layers of w - target|.
 local function number(x) return reshape(x, {}) end
 
 -- 1 for the first n positions: sin is monotone below its quarter turn, at a hundred times the

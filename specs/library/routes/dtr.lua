@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- DTRNet (arXiv 2509.00925): a router lets some tokens of a layer attend, to each other; the
--- others pass their value on.  x is what the attention reads, before its norm:
+-- DTRNet (arXiv 2509.00925): a router lets some tokens of a layer attend to each other;
+-- the others pass on their value. x is what the attention reads, before its norm:
 --   z = W2 silu(W1 x + b1) + b2    p = softmax(z)    a token attends if p_1 > p_2
 --   out = p_1 attention, or p_2 times the value through W_O
--- choice = "expert": the share 'capacity' of each sequence with the largest p_1 attends, which
--- looks at later tokens; "skip": none does.  bypass = "none": tokens that do not attend get 0;
--- "auto": they do where the sublayer has no value to pass on, as one of the user's, or a recurrent
--- one.
--- The loss adds route_penalty times the mean p_1 of each layer, weighted by its share of all
--- tokens that attend.
+-- choice = "expert": the share 'capacity' of each sequence with the largest p_1 attends;
+-- this looks at later tokens. choice = "skip": no token attends. bypass = "none": tokens
+-- that do not attend get 0. bypass = "auto": "none" if the sublayer has no value to pass
+-- on, such as one of the user's or a recurrent one, else "vo".  The loss adds
+-- route_penalty times the mean p_1 of each layer, weighted by the layer's share of all
+-- attending tokens.
 local function number(x) return reshape(x, {}) end
 
 return route {

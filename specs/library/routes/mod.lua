@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- Mixture-of-Depths (arXiv 2404.02258): the share 'capacity' of each sequence's tokens with the
--- largest s = w x goes through the layer, seeing each other only:
+-- largest s = w x goes through the layer; these tokens see only each other:
 --   out = x + g (layer(x) - x), g = s or sigmoid(s); the others pass unchanged
--- Choosing looks at later tokens.  Token by token those go for which a predictor, trained on
--- x against the choice (mean binary cross entropy, averaged over the layers), is above 0.
+-- The choice looks at later tokens.  Token by token, a predictor decides (above 0: the token goes).
+-- It is trained on x against the choice (mean binary cross entropy, averaged over the layers).
 local function number(x) return reshape(x, {}) end
 
 return route {

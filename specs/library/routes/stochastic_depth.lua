@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Stochastic depth (arXiv 1603.09382): in a training step each sequence takes a layer with
--- probability p, and the layer's work is that of the sequences that take it; elsewhere all do.
+-- probability p, and only these sequences cost work; outside of training all sequences take it.
 --   out = x + (layer(x) - x) / p where the sequence takes it, x where not
--- Over layers, p falls evenly to 'keep', that of the last: 1 - (1 - keep) l / L of layer l of L.
+-- Over layers, p falls linearly to 'keep', that of the last: 1 - (1 - keep) l / L for layer l of L.
 
 -- x of a sequence's first token, for all of its tokens: a state that only that one is added to.
 local function of_first(x)
