@@ -8,7 +8,7 @@
 */
 #include "passes.h"
 
-/* So many searches for anchors that training lacks: each goes through its whole forward part. */
+/* The most searches for anchors that training lacks; each search visits its whole forward part. */
 enum { MISSES = 100 };
 
 typedef struct Search {
@@ -24,8 +24,8 @@ static bool is_anchor(const Node *n) {
     return !class_is_row(c) && c != SOURCE && c != SIDE;
 }
 
-/* Anchors that take or give another precision than in training, such as attention to rounded keys,
-** go by their order. */
+/* Anchors whose operands or results have another precision than in training, such as attention to
+** rounded keys, are matched by their order. */
 static Node *next_anchor(Search *a, const Node *x) {
     for (int i = a->next; a->misses < MISSES && i < a->training->n; i++) {
         Node *n = a->training->node[i];
@@ -49,8 +49,8 @@ static Node *find_twin(Search *a, const Node *x) {
     return n;
 }
 
-/* By id of the training step's nodes: the anchor of 'g' whose twin is the next one of the forward
-** part after the step that computes it; NULL: there is none. */
+/* By id of the training step's nodes: after the step that computes a node comes the twin of this
+** anchor of 'g', the next one of the forward part; NULL if there is none. */
 static const Node **find_before(Graph *g, const Plan *training, Node *const *twin) {
     size_t n = (size_t)training->g->n + 1;
     const Node **of = graph_scratch(g, n * sizeof *of),

@@ -26,7 +26,7 @@ static bool is_by_head(const Node *x) {
     return x->shape.lead == LEAD_TOKENS && (!rank || x->shape.dim[rank - 1] == 1);
 }
 
-/* Takes x, or what it is a product of, to the factors; false: it is no such product. */
+/* Adds x, or the factors of x, to the factors; false if it is no such product. */
 static bool take_factor(Node *x, Factors *f) {
     if (++f->count > FACTORS) return false;
     if (x->shape.lead == LEAD_NONE) {
@@ -49,7 +49,7 @@ static bool take_factor(Node *x, Factors *f) {
     }
 }
 
-/* Of a decay by head and channel: its numbers by head, and the rates of channels. */
+/* Splits a decay by head and channel into its numbers by head and the rates of channels. */
 static Node *by_head(Node *token, const Node *decay) {
     Shape s = decay->shape;
     s.dim[1] = 1;

@@ -39,7 +39,7 @@ static void accumulate(Node **slot, Node *dx, const Shape *s) {
     *slot = *slot ? op_add(*slot, dx) : dx;
 }
 
-/* What flows into an operand of the node that is being differentiated, or of a run. */
+/* Adds a cotangent to an operand of the current node, or to a run. */
 static void add_operand(void *user, const Node *operand, Node *dx) {
     Gradient *d = user;
     if (d->leads[operand->id]) accumulate(&d->dy[operand->id][0], dx, &operand->shape);
@@ -51,7 +51,7 @@ static bool flows(Node *const *dy) {
     return false;
 }
 
-/* Hands the cotangents of n's results on to its operands. */
+/* Adds the cotangents of n's results to those of its operands. */
 static void back(Gradient *d, Node *n, Node **dx) {
     Node **dy = d->dy[n->id];
     d->g->loc = n->loc; /* a gradient comes from where its op does */
@@ -70,14 +70,14 @@ static void back(Gradient *d, Node *n, Node **dx) {
         if (dx[k]) add_operand(d, n->in[k], dx[k]);
 }
 
-/* The node's cotangents are there once nothing after it is left. */
+/* A node's cotangents are complete when no node after it is left. */
 static void visit(Gradient *d, Node *n, Node **dx) {
     if (!d->reached[n->id] || !d->leads[n->id]) return;
     gradient_run_due(&d->runs, n, add_operand, d);
     if (flows(d->dy[n->id])) back(d, n, dx);
 }
 
-/* What takes the place of a buffer's gradient; NULL: nothing does. */
+/* The node that replaces a buffer's gradient; NULL if there is none. */
 static Node *statistic_of(Graph *g, const Node *buffer) {
     char *name = graph_alloc(g, strlen(buffer->attr->name) + sizeof STATISTIC);
     return graph_find(g, strcat(strcpy(name, STATISTIC), buffer->attr->name));

@@ -27,7 +27,7 @@ static void shorten(GradientRuns *r, GradientRun *run, int length, AddCotangent 
     run->length = length;
 }
 
-/* How many operands both begin with; an operand that comes twice ends it. */
+/* The number of operands with which both begin; an operand that occurs twice ends the count. */
 static int common(const GradientRun *run, const Node *stack) {
     int n = 0;
     while (n < run->length && n < stack->nin && run->stack->in[n] == stack->in[n])
@@ -35,7 +35,7 @@ static int common(const GradientRun *run, const Node *stack) {
     return n;
 }
 
-/* The operands that a new run can have: those in no other, each once, and constants. */
+/* The operands that a new run can have: operands of no other run, each once, and constants. */
 static int claim(GradientRuns *r, const Node *stack) {
     int first = stack->in[0]->id, n = 0;
     for (; n < stack->nin && r->of[stack->in[n]->id] < 0; n++)
@@ -43,7 +43,7 @@ static int claim(GradientRuns *r, const Node *stack) {
     return n;
 }
 
-/* Of a sum or a cotangent the first 'length' pieces; 'bare': added up over its tokens. */
+/* The first 'length' pieces of a sum or a cotangent; with 'bare' they are added up over tokens. */
 static Node *beginning(Node *x, int length, bool bare) {
     Node *part = op_slice(x, 0, 0, length);
     Shape shape = part->shape;
@@ -51,8 +51,8 @@ static Node *beginning(Node *x, int length, bool bare) {
     return bare ? op_fit(part, &shape) : part;
 }
 
-/* A stack has rows for tokens, or for a list of them, if a piece of it has: what two begin with has
-** none if one of them has none, or other rows. */
+/* A stack has rows of tokens, or of a list, if one of its pieces has.  The common beginning of two
+** stacks has none if one of them has none or other rows. */
 static Node *joined(Node *sum, Node *dy, int length) {
     bool bare = sum->shape.lead != dy->shape.lead || sum->shape.list != dy->shape.list;
     return op_add(beginning(sum, length, bare), beginning(dy, length, bare));

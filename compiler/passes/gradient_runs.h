@@ -11,20 +11,20 @@
 
 enum { RUN_PIECES = 16 }; /* shorter ones are added up piece by piece */
 
-/* The first 'length' operands of a stack, and what has flowed into them from it and from later
-** stacks that begin with them. */
+/* The first 'length' operands of a stack, and the cotangents that it and later stacks with the same
+** beginning have added to them. */
 typedef struct GradientRun {
     const Node *stack; /* NULL: none */
     Node *sum;         /* [at least 'length', ...] */
     int length;
 } GradientRun;
 
-/* By id of the first operand: the run that begins there; and of each operand of a run, the first
-** one's id, -1: it is in none. */
+/* By id of the first operand, the run that begins there; by id of each operand, the id of its run's
+** first operand, -1 if it is in no run. */
 typedef struct GradientRuns {
     GradientRun *run;
     int *of;
-    const bool *leads; /* to a parameter that is trained; what doesn't is passed over */
+    const bool *leads; /* leads to a trained parameter; other nodes are skipped */
 } GradientRuns;
 
 /* Adds a cotangent to that of an operand. */
@@ -32,10 +32,10 @@ typedef void AddCotangent(void *user, const Node *operand, Node *dy);
 
 GradientRuns gradient_runs(Graph *g, const bool *leads);
 bool gradient_run_long(const Node *n);
-/* The cotangent of a long stack: it joins the run that begins as it does, or is a new one.  What
-** is not part of the run goes to its operands. */
+/* Takes the cotangent of a long stack: it joins the run with the same beginning, or starts a new
+** run.  Pieces outside the run are added to their operands. */
 void gradient_run_add(GradientRuns *r, const Node *stack, Node *dy, AddCotangent *add, void *user);
-/* Before n's cotangent is used: what runs hold of it is added. */
+/* Adds to n's cotangent what runs hold of it; call this before the cotangent is used. */
 void gradient_run_due(GradientRuns *r, const Node *n, AddCotangent *add, void *user);
 
 #endif

@@ -20,9 +20,9 @@ enum {
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/* Rows of 16 floats or more start on a cache line, and not a multiple of 1024 bytes apart:
-** a product reads some rows side by side, a head of attention some columns of all rows, and these
-** would want a few sets of the caches only. */
+/* Rows of 16 floats or more start on a cache line, and their distance is no multiple of 1024 bytes:
+** a product reads several rows in parallel, and a head of attention some columns of all rows, which
+** would otherwise map to few sets of the caches. */
 static int64_t row_stride(int64_t count) {
     int64_t stride = count < 16 ? count : round_up(count, 16);
     return stride && stride % 256 == 0 ? stride + 16 : stride;
@@ -58,15 +58,16 @@ static void use(Plan *p, const Node *x, int at) {
     if (at > b->last) b->last = at;
 }
 
-/* Of row kernels: views that they still have to look behind, and by id the last step that did,
-** and 1. */
+/* For row kernels: views whose operands are still to be visited, and by id the last step that
+** visited the node, plus 1. */
 typedef struct Views {
     NodeList list;
     int *seen;
 } Views;
 
-/* Step 'at' reads x.  Views that are not stored for an anchor or as a result are read through:
-** their operands must be there.  A parameter that is turned in a step of its own is stored. */
+/* Step 'at' reads x.  A view that is not stored for an anchor or as a result is read through its
+** operands, which must be in memory.  A parameter that is transposed in a step of its own is
+** stored. */
 static void use_through(Plan *p, Views *views, const Node *x, int at) {
     node_list_push(p->g, &views->list, x);
     while (views->list.n) {
@@ -81,15 +82,14 @@ static void use_through(Plan *p, Views *views, const Node *x, int at) {
     }
 }
 
-/* Whether the operand needs a place: what a step only waits for does not if a row kernel computes
-** it. */
+/* Whether the operand needs memory: a row value that the step only waits for does not. */
 static bool is_used(const Plan *p, const Node *n, int operand) {
     const Node *x = plan_storage(n->in[operand]);
     return operand < node_reads(n) || p->domain[x->id] != DOMAIN_ROW
         || op_info[x->op].class == VIEW;
 }
 
-/* Results that a kernel writes even if nobody reads them. */
+/* Marks results that a kernel writes even if nothing reads them. */
 static void need_written(Plan *p) {
     for (int i = 0; i < p->g->n; i++) {
         const Node *n = p->g->node[i], *of = op_info[n->op].class == SIDE ? n->in[0] : n;
@@ -99,13 +99,13 @@ static void need_written(Plan *p) {
     }
 }
 
-/* A row value that has no other reason to be in memory: step 'at' computes it. */
+/* Stores a row value, computed by step 'at', that has no other reason to be in memory. */
 static bool is_own(const Plan *p, const Node *x, int at) {
     return p->domain[x->id] == DOMAIN_ROW && producer(p, x) == at && !p->buffer[x->id];
 }
 
-/* A long list of rows in memory is read by number; the few that the step computes itself are put
-** there, too. */
+/* The pieces of a long list in memory are read by number, so the few that the step computes itself
+** are stored, too. */
 static void need_pieces(Plan *p, const Node *stack, int at) {
     int own = 0;
     if (stack->op != OP_stack || stack->nin <= RUN_PIECES) return;
@@ -117,7 +117,7 @@ static void need_pieces(Plan *p, const Node *stack, int at) {
     }
 }
 
-/* What must be stored comes first: row kernels then read those views there. */
+/* Finds what must be stored first, because row kernels read stored views from memory. */
 static void use_all(Plan *p) {
     Views views = { .seen = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *views.seen) };
     need_written(p);
@@ -136,8 +136,8 @@ static void use_all(Plan *p) {
     }
 }
 
-/* Floats per token that a row kernel loads and stores.  'seen', by id: the last step that was
-** counted with it, and 1. */
+/* Floats per token that a row kernel loads and stores.  'seen', by id: the last step for which the
+** node was counted, plus 1. */
 static int64_t moved(const Plan *p, int at, int *seen) {
     const Step *s = &p->step[at];
     int64_t floats = 0;
@@ -154,8 +154,8 @@ static int64_t moved(const Plan *p, int at, int *seen) {
     return floats;
 }
 
-/* What training stores of a row kernel, if that is little beside what the kernel moves anyway: a
-** few numbers per token, or of a group of depth reads one more partial result. */
+/* Stores what training stores of a row kernel, if it is small compared with what the kernel moves
+** anyway: a few numbers per token, or one more partial result of a group of depth reads. */
 static void need_alike(Plan *p) {
     int *seen = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *seen);
     for (int i = 0; p->alike && i < p->nstep; i++) {
@@ -171,15 +171,15 @@ static void need_alike(Plan *p) {
     }
 }
 
-/* Result buffers: gradients take the place of what computes them if nobody
-** else reads that; logits go to the caller; the rest stays to the end. */
+/* Result buffers: a gradient uses the memory of the value from which it is computed if nothing else
+** reads that value; logits go to the caller; the rest stays until the end. */
 static void use_outputs(Plan *p) {
     for (int i = 0; i < p->npart; i++) {
         const Node *n = p->part[i].node;
         Class c = op_info[n->op].class;
         if (c != OUTER && c != SCATTER && c != TOKENSUM) continue;
         if (p->buffer[n->id] && p->buffer[n->id]->space == SPACE_GRADIENT) {
-            /* the gradient of two parameters: kept, then added to both */
+            /* the gradient of two parameters: stored, then added to both */
             p->buffer[n->id]->space = SPACE_NONE;
         } else if (!p->buffer[n->id]) need(p, n)->space = SPACE_GRADIENT;
     }
@@ -219,7 +219,7 @@ static void choose_space(Plan *p, Buffer *b) {
     else b->space = SPACE_TOKEN;
 }
 
-/* Forms a sum in the caller's rows: all of it in one phase. */
+/* Computes a sum directly in the caller's rows; all of it must be in one phase. */
 static void share_logits(const Plan *p, const Buffer *b, Buffer *onto) {
     if (p->step[onto->first].phase != p->step[b->first].phase)
         bug(b->node, "is formed in several phases");
@@ -227,7 +227,7 @@ static void share_logits(const Plan *p, const Buffer *b, Buffer *onto) {
     onto->stride = b->stride;
 }
 
-/* An anchor that adds onto an operand works in that operand's place. */
+/* An anchor that adds to an operand uses the operand's memory. */
 static void share_onto(Plan *p) {
     for (int i = p->nstep; i-- > 0;) {
         const Node *n = p->step[i].kind == STEP_ANCHOR ? p->step[i].anchor : NULL;
@@ -241,8 +241,8 @@ static void share_onto(Plan *p) {
     }
 }
 
-/* By node id: how often a step reads it that may be the last one to do so: what is not stored may
-** be computed in any. */
+/* By node id: the number of steps that may be the last to read the node; a value that is not stored
+** may be computed in any of them. */
 static const int *count_late(const Plan *p) {
     int *late = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *late);
     for (int i = 0; i < p->g->n; i++) {
@@ -256,8 +256,8 @@ static const int *count_late(const Plan *p) {
     return late;
 }
 
-/* What is in memory of an operand: itself, or the value whose first rows it is, if only the operand
-** has them read as late as that. */
+/* The stored value behind an operand: the operand itself, or the value whose first rows it is, if
+** nothing else reads that value as late. */
 static const Node *read_once(const Plan *p, const int *late, const Node *x) {
     if (p->buffer[x->id] || x->op != OP_slice || x->attr->axis || x->attr->first) return x;
     const Node *whole = x->in[0];
@@ -266,9 +266,9 @@ static const Node *read_once(const Plan *p, const int *late, const Node *x) {
 
 static bool has_rows(const Buffer *b) { return b->space == SPACE_TOKEN || b->space == SPACE_LOCAL; }
 
-/* y = a + (anything): if a, or what a is the beginning of, is read nowhere else from then on, y
-** takes its place.  If either outlives the phase, that is among the tokens' rows; as the other one
-** lives in that phase only, they are not there for longer. */
+/* y = a + (anything): if nothing else reads a, or the value of which a is the beginning, from then
+** on, y takes its memory.  If one of them outlives the phase, both are in the token area; the other
+** one lives in this phase only, so this occupies no memory for longer. */
 static void share_sum(Plan *p, const int *uses, const int *late, const Node *y) {
     Buffer *b = p->buffer[y->id];
     if (y->op != OP_add || !b || b->into || !has_rows(b)) return;
@@ -301,7 +301,7 @@ int64_t plan_guard(const Plan *p, Space space) {
     return space == SPACE_TOKEN || space == SPACE_LOCAL ? 1 : 16;
 }
 
-/* Offsets of items of one space; a guard before each and one after the last. */
+/* Offsets of items in one memory area, with a guard before each and one after the last. */
 static int64_t pack(const Plan *p, PackItem *item, int n, bool reuse) {
     int64_t guard = n ? plan_guard(p, item->b->space) : 0;
     for (int i = 0; i < n; i++)
@@ -325,7 +325,7 @@ static int64_t pack_space(Plan *p, Space space, bool reuse) {
     return pack(p, item, n, reuse);
 }
 
-/* Each token_sum has partial sums, a row per granule, from its row kernel to its end. */
+/* The partial sums of a token_sum, one row per granule, live from its row kernel to its end. */
 static void add_partials(Plan *p, PackItem *item, int *n) {
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ROW && k < p->step[i].n; k++) {

@@ -42,7 +42,7 @@ static int64_t room_from(const Taken *t, int64_t at, int64_t size) {
     return at;
 }
 
-/* Takes a range too; what it touches becomes one with it. */
+/* Adds an occupied range and merges it with the ranges that it touches. */
 static void take(Taken *t, TakenRange new) {
     int first = range_after(t, new.from - 1), end = first;
     while (end < t->n && t->range[end].from <= new.to) {
@@ -109,7 +109,7 @@ static void tree_close(TimeTree *t) {
     free(t->start), free(t->span), free(t->taken);
 }
 
-/* The lowest offset that nobody takes while the item lives. */
+/* The lowest offset that is free while the item lives. */
 static int64_t find_place(const TimeTree *t, const PackItem *x) {
     int first = t->base + leaf_at(t, x->from), last = t->base + leaf_at(t, x->to), n = 0;
     for (int a = first, b = last; a; a /= 2, b /= 2) {

@@ -14,9 +14,10 @@ typedef struct PackItem {
     int64_t size;
 } PackItem;
 
-/* Sets the buffers' offsets; returns the floats that all need.  The largest comes first (of equals
-** the one that lives first), and each goes to the lowest offset that no value placed before takes
-** while it lives; without 'reuse' all live all the time.  Leaves the items in that order. */
+/* Sets the offsets and returns the number of floats that all items need.  Items are placed in order
+** of size, the largest first (of equals the one that lives first), each at the lowest offset that
+** is free while it lives; without 'reuse' all items live all the time.  The items stay in that
+** order. */
 int64_t pack_items(PackItem *item, int n, bool reuse);
 
 #endif

@@ -37,6 +37,23 @@ typedef struct PassInfo {
 
 extern const PassInfo pass_info[PASSES];
 
+<<<<<<< HEAD
+=======
+/* The programs of a model: its logits, its loss, a training step; logits and loss in the form that
+** generates token by token, if that form differs (plan_has_forms); the probe; and the rules of
+** buffers, which run after a step. */
+enum {
+    PLAN_LOGITS,
+    PLAN_LOSS,
+    PLAN_TRAIN,
+    PLAN_GENERATE,
+    PLAN_SCORE,
+    PLAN_PROBE,
+    PLAN_RULES,
+    PLANS
+};
+
+>>>>>>> 47f40d11 (Comments of the passes: one statement a sentence, the field's words (issue 60))
 /* What happened to a pass. */
 typedef struct PassEvent {
     PassId pass;
@@ -80,7 +97,7 @@ typedef struct ModelPlans {
 ModelPlans plans_make(const Graph *g, const Graph *probe, const Graph *rules, const PassOptions *o);
 void plans_free(ModelPlans *plans);
 
-/* The pass whose name or letter the first n characters of 'word' are; PASSES: there is none. */
+/* The pass whose name or letter is the first n characters of 'word'; PASSES if there is none. */
 PassId pass_called(const char *word, size_t n);
 /* "two_phase|simplify|..": the optional ones, or all. */
 const char *pass_names(char *to, size_t size, bool optional);

@@ -79,7 +79,7 @@ typedef struct Pieces {
     int earliest; /* the first step that adds one; -1: some piece depends on nothing */
 } Pieces;
 
-/* What a program's graph has in common with the training step's, by node id. */
+/* What a program's graph shares with that of the training step, by node id. */
 typedef struct Alike {
     bool *stored; /* the training step stores it */
     const Node *
@@ -113,19 +113,19 @@ typedef struct Plan {
 
 /* Drops the reshapes between a value and what is stored. */
 const Node *plan_storage(const Node *n);
-/* Whether n is a parameter whose axes change places, or a reshape of that. */
+/* Whether n is a transposed parameter, or a reshape of one. */
 bool plan_turned(const Node *n);
 /* The buffer a node's value is in (through reshapes), or NULL. */
 Buffer *plan_buffer(const Plan *p, const Node *n);
-/* Of the parameter of that name; none if it has no gradient. */
+/* The gradient of the parameter with that name; none if it has no gradient. */
 Pieces plan_pieces(const Plan *p, const char *param);
 /* Floats of a guard: per row in SPACE_TOKEN and SPACE_LOCAL, in all elsewhere. */
 int64_t plan_guard(const Plan *p, Space space);
-/* Kept as bfloat16, two to a float: what pass_precision rounds, operands of products and some
-** results. */
+/* Whether the value is stored as bfloat16, two numbers per float: pass_precision rounds operands of
+** products and some results. */
 static inline bool plan_bf16(const Node *n) { return n->op == OP_bf16 || n->attr->bf16; }
-/* Read where it lies in the call's lists of rows: those themselves, and the positions of their
-** tokens. */
+/* Whether the value is read in the call's lists of rows: lists themselves, and the positions of
+** their tokens. */
 static inline bool plan_listed(const Node *n) {
     return n->op == OP_rows || (n->op == OP_gather && n->in[0]->op == OP_position);
 }

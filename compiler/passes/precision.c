@@ -16,15 +16,16 @@
 #include "passes.h"
 #include "rebuild.h"
 
-/* Results of fewer numbers per token are not worth it: of products, of row operations. */
+/* The fewest numbers per token of results that are stored as bfloat16: of products, of row
+** operations. */
 enum { LONG = 16, WIDE = 64 };
 
 static bool has_room_to_gain(const Node *n) {
     return op_info[n->op].class == CONTRACT && n->nin == 2 && n->shape.dim[0] >= LONG;
 }
 
-/* Attention of a training step that takes its operands of tokens as bfloat16s and stores what it
-** makes of them so; gradients of keys and values, which are added up, stay float32. */
+/* Whether this attention of a training step reads its token operands as bfloat16 and stores its
+** results as bfloat16; gradients of keys and values are sums and stay float32. */
 static bool is_narrow(const Node *n, const bool *bf16) {
     enum { LINE = 32 };
     if (op_info[n->op].class != SEQUENCE || !bf16[n->id]) return false;
@@ -34,11 +35,11 @@ static bool is_narrow(const Node *n, const bool *bf16) {
         && n->in[2]->shape.dim[1] % LINE == 0;
 }
 
-/* Which of its operands those are: q, k, v and the result's gradient. */
+/* Whether operand k is one of these: q, k, v or the result's gradient. */
 static bool is_narrow_operand(int k) { return k < 3 || k == 5; }
 
-/* Whether the user may read operand k as bfloat16; of a view its users were asked.  A product's
-** result may be added to something: once, as the result of a sublayer is. */
+/* Whether the user may read operand k as bfloat16; for a view, its own users decided.  A product's
+** result may be added to something once, as the result of a sublayer is. */
 static bool reads_bf16(const Node *user, int k, const bool *bf16) {
     switch (op_info[user->op].class) {
     case POINTWISE:
@@ -57,8 +58,8 @@ static bool reads_bf16(const Node *user, int k, const bool *bf16) {
     }
 }
 
-/* By id: everybody who reads the value may read it as bfloat16; somebody reads it as a source in a
-** list, or when other values are there too. */
+/* By id: whether all readers may read the value as bfloat16; whether one reads it as a source in a
+** list, or together with other values. */
 typedef struct Readers {
     bool *bf16, *kept;
 } Readers;
@@ -95,9 +96,9 @@ static Readers readers_of(Graph *g) {
     return r;
 }
 
-/* What row operations make and depth reads take again, layer after layer: sources that are
-** complete, what reads of them share, and gradients of reads until those of their sources are
-** summed.  None adds to it. */
+/* Whether depth reads take this result of row operations again in layer after layer: complete
+** sources, partial results that reads share, and gradients of reads until those of their sources
+** are summed.  Nothing may add to it. */
 static bool is_kept(const Readers *r, const Node *n) {
     Class c = op_info[n->op].class;
     return r->kept[n->id] && r->bf16[n->id] && (c == POINTWISE || c == REDUCE || c == GATHER)
@@ -118,7 +119,8 @@ static Node *narrow(Rebuild *r, const Node *old, Node **in) {
     return rebuild_as(r, old, in, attr);
 }
 
-/* Rounds the operands that are values of tokens; a product's third one is its sum so far. */
+/* Rounds the operands that are values of tokens, except a product's third operand, its sum so
+** far. */
 static Node *rule(Rebuild *r, const Node *old, Node **in) {
     const Readers *readers = r->user;
     const bool *bf16 = readers->bf16;

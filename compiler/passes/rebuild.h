@@ -13,8 +13,7 @@ typedef struct Rebuild {
     void *user;
 } Rebuild;
 
-/* Returns the node that takes the place of 'old', whose mapped operands are
-** 'in'; NULL: a plain copy. */
+/* Returns the node that replaces 'old', whose mapped operands are 'in'; NULL for a plain copy. */
 typedef Node *(*RebuildRule)(Rebuild *r, const Node *old, Node **in);
 
 /* The new graph has the old one's outputs; frees the old graph. */

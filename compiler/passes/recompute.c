@@ -21,7 +21,7 @@
 
 enum {
     SMALL = 64,       /* numbers per token */
-    OPS_PER_BYTE = 3, /* a vector unit does about so many while a byte is loaded or stored */
+    OPS_PER_BYTE = 3, /* operations of a vector unit in the time of loading or storing a byte */
     MANY = 3          /* times longer, for KEEP_AUTO, as memory counts too */
 };
 
@@ -55,8 +55,8 @@ static void store(Recompute *r, const Node *n) {
     r->kept[plan_storage(n)->id] = r->kept[n->id] = true;
 }
 
-/* Marks row values which some later kernel of the forward part reads; a two-phase read's partial
-** result comes by 'after'. */
+/* Marks row values that a later kernel of the forward part reads; the partial result of a two-phase
+** read is read through 'after'. */
 static void find_kept(const Graph *g, Recompute *r) {
     const Slots *s = r->slots;
     for (int i = 0; i < g->n; i++) {
@@ -74,8 +74,8 @@ static void find_kept(const Graph *g, Recompute *r) {
 
 /* == KEEP_SMALL: products ================================================= */
 
-/* Products that later kernels do not come back to: read by one row kernel or by sequence kernels,
-** and not in the phase in which the backward part begins, where nothing is stored yet. */
+/* Products that no later kernel reads again: read by one row kernel or by sequence kernels, and not
+** in the phase in which the backward part begins, where nothing is stored yet. */
 static void find_again(Graph *g, Recompute *r) {
     const Slots *s = r->slots;
     /* the time of row readers; -1: several */
@@ -108,7 +108,7 @@ static int again_operands(void *user, const Node *n) {
     return n->nin;
 }
 
-/* Whether it takes more operations per token than 'most' to compute n again from what is kept. */
+/* Whether recomputing n from stored values takes more than 'most' operations per token. */
 static bool is_dear(Recompute *r, const Node *n, double most) {
     r->number++;
     r->operations = 0;

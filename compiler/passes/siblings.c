@@ -48,7 +48,7 @@ static bool may_move(const Siblings *b, const Node *n) {
     return n->backward == b->backward && rows->shape.lead == LEAD_TOKENS && !rows->shape.list;
 }
 
-/* What a kernel reads of a value per token; 0: it is none of all tokens. */
+/* Floats per token that a kernel reads of a value; 0 if the value has no rows of all tokens. */
 static int64_t floats(const Siblings *b, const Node *n) {
     Domain d = b->s->domain[n->id];
     bool rows = d == DOMAIN_ROW || d == DOMAIN_TOKEN || d == DOMAIN_GLOBAL;
@@ -101,8 +101,8 @@ static void connect(Siblings *b) {
 
 typedef void Visit(Siblings *b, SlotRegion *r, const Node *x);
 
-/* Visits what a region's node shares with others: operands from outside, and its value if those
-** that the walk has passed read it. */
+/* Visits what a region's node shares with others: operands from outside the region, and its own
+** value if nodes that the walk has passed read it. */
 static void each_value(Siblings *b, Visit *visit) {
     for (int i = b->head[b->slot]; i >= 0; i = b->next[i]) {
         const Node *n = b->g->node[i];
@@ -117,7 +117,8 @@ static void bound_by(const Siblings *b, SlotRegion *r, int slot) {
     if (b->later ? slot < r->bound : slot > r->bound) r->bound = slot;
 }
 
-/* How far a region may go: to where its operands are there, or to where its results are wanted. */
+/* The last slot to which a region may move: where its operands are available, or where its results
+** are needed. */
 static void bound_node(Siblings *b, const Node *n) {
     int root = root_of(b, n->id);
     SlotRegion *r = &b->region[root];
@@ -146,7 +147,8 @@ static void weigh(Siblings *b, SlotRegion *r, const Node *x) {
     else if (b->later && b->near[x->id] == NEVER) r->kept += floats(b, x);
 }
 
-/* Results of the forward part that later slots or anchors read are there before they have to be. */
+/* The cost of moving a region of the forward part earlier: results that later slots or anchors read
+** live longer. */
 static void weigh_results(Siblings *b) {
     for (int i = b->head[b->slot]; !b->later && i >= 0; i = b->next[i]) {
         const Node *n = b->g->node[i];

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* A node of the new graph: the number it has in every element, if it is a uniform constant. */
+/* By node of the new graph: the number in every element, if the node is a uniform constant. */
 typedef struct Known {
     bool is;
     double value;
@@ -33,7 +33,7 @@ static Known known_of(const Simplify *s, const Node *n) {
     return (Known){ a.is && b.is, n->op == OP_mul ? a.value * b.value : a.value + b.value };
 }
 
-/* Finds out each node once, in order, as nodes come to be asked for. */
+/* Computes the entry of each node once, in order, when nodes are first asked for. */
 static bool constant(Rebuild *r, const Node *n, double *value) {
     Simplify *s = r->user;
     if (n->id >= s->cap) {
@@ -91,8 +91,8 @@ static Node *select_known(Rebuild *r, const Node *old, Node **in) {
     return fits(x, old) ? x : NULL;
 }
 
-/* f(x * 1, y) = f(x, y) where the 1 only repeats x and y is as wide without it:
-** what the gradient of a sum leaves. */
+/* f(x * 1, y) = f(x, y) if the 1 only repeats x and y is as wide without it: the gradient of a sum
+** makes such nodes. */
 static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
     if (op_info[old->op].class != POINTWISE) return NULL;
     for (int i = 0; i < old->nin; i++) {
@@ -145,9 +145,9 @@ static bool is_zero_part(Rebuild *r, const Cuts *c, int k) {
     return is_constant(r, c->x[k]->in[c->piece[k]], 0);
 }
 
-/* concat(a, 0) + concat(0, b) = concat(a, b): the gradients of slices of one value, wherever they
-** were cut.  Worth it where at least half of it is no sum; and where parts are few, as each is a
-** loop, and nothing else reads what is added: that need not be written out. */
+/* concat(a, 0) + concat(0, b) = concat(a, b): the gradients of slices of one value, with any cuts.
+** Applied if at least half of the result is no sum, if there are few parts (each is a loop), and if
+** nothing else reads the operands, so that they need not be written. */
 static Node *add_concat(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add || in[0]->op != OP_concat || in[1]->op != OP_concat
         || in[0]->attr->axis != in[1]->attr->axis || !fits(in[0], old) || !fits(in[1], old))
@@ -186,7 +186,7 @@ static Node *row_of(Node *x, int64_t k) {
     return op_reshape(x->shape.dim[0] > 1 ? op_slice(x, 0, k, 1) : x, &s);
 }
 
-/* The stack whose pieces x is, from 'first' on; NULL: it is none's. */
+/* The stack of which x is the pieces from 'first' on; NULL if there is none. */
 static Node *stack_of(Node *x, int64_t *first) {
     *first = 0;
     if (x->op == OP_stack) return x;
@@ -195,7 +195,8 @@ static Node *stack_of(Node *x, int64_t *first) {
     return x->in[0];
 }
 
-/* How many of a concat's rows are pieces of stacks; 0: too few, or not all of them are alike. */
+/* The number of a concat's rows that are pieces of stacks; 0 if there are too few or they
+** differ. */
 static int64_t stacked_rows(const Node *old, Node **in) {
     int64_t stacked = 0, first;
     for (int i = 0; i < old->nin; i++) {
@@ -208,8 +209,8 @@ static int64_t stacked_rows(const Node *old, Node **in) {
     return 2 * stacked > old->shape.dim[0] ? stacked : 0;
 }
 
-/* concat(x, stack(a, b, c)[0 ... 1]) = stack(x, a, b): a list of sources that is moved along itself
-** is a list, of which nothing is copied */
+/* concat(x, stack(a, b, c)[0 ... 1]) = stack(x, a, b): a list of sources that is shifted is a list
+** again, which is not copied */
 static Node *concat_stack(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_concat || old->attr->axis != 0 || !stacked_rows(old, in)) return NULL;
     Node **piece = graph_alloc(r->to, (size_t)old->shape.dim[0] * sizeof *piece);
@@ -268,8 +269,8 @@ static Node *sum_factor(const Node *old, Node **in) {
     return NULL;
 }
 
-/* sum((c * y) * z, axis) = sum(z * y, axis) * c  if c does not change along the axis: what the
-** gradient of a softmax and of the sum that it weighs have in common */
+/* sum((c * y) * z, axis) = sum(z * y, axis) * c if c does not change along the axis: the gradients
+** of a softmax and of the sum that it weighs then share the sum */
 static Node *sum_inner_factor(const Node *old, Node **in) {
     if (old->op != OP_sum || in[0]->op != OP_mul || in[0]->in[0]->op != OP_mul) return NULL;
     int rank = in[0]->shape.rank, axis = old->attr->axis;
@@ -283,8 +284,8 @@ static Node *sum_inner_factor(const Node *old, Node **in) {
 
 static bool is_product(const Node *n) { return op_info[n->op].class == CONTRACT && n->nin == 2; }
 
-/* product(a, w) + product(b, u) = product(b, u) onto product(a, w): the sum is
-** formed in the place of the first, if nobody else reads the second. */
+/* product(a, w) + product(b, u) = product(b, u) added to product(a, w): the second product adds to
+** the result of the first in place, if nothing else reads the second. */
 static Node *add_products(Rebuild *r, const Node *old, Node **in) {
     const int *uses = ((const Simplify *)r->user)->uses;
     if (old->op != OP_add || !fits(in[0], old) || !fits(in[1], old)) return NULL;

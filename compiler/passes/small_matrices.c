@@ -46,7 +46,7 @@ static bool makes_choice(Op op) {
     return op == OP_top || op == OP_largest || op == OP_chosen || op == OP_rows;
 }
 
-/* By id: whether a choice is made of the value's own numbers. */
+/* By id: whether the value's own numbers decide a choice. */
 static bool *find_deciders(const Graph *g) {
     bool *decides = checked_new((size_t)g->n + 1, sizeof *decides);
     for (int i = g->n; i-- > 0;) {
@@ -61,7 +61,7 @@ static bool *find_deciders(const Graph *g) {
     return decides;
 }
 
-/* Leaves out of g's parameters those that something else in a graph takes, or that decide. */
+/* Removes parameters of g that other operations use or whose products decide a choice. */
 static void leave_out_others(const Graph *g, int *bits, const Graph *used) {
     bool *decides = find_deciders(used);
     for (int i = 0; i < used->n; i++)
@@ -80,8 +80,8 @@ static void raise(const Graph *g, int *bits, const Node *param) {
     if (b && *b) *b = 8;
 }
 
-/* What is looked up, and what the logits are products with, through what changes them number by
-** number. */
+/* Finds parameters that are looked up and parameters whose products are the logits, also through
+** pointwise operations. */
 static void raise_ends(const Graph *g, int *bits) {
     const Node *n = graph_find(g, "logits");
     while (n && class_is_row(op_info[n->op].class))

@@ -23,7 +23,7 @@ typedef struct Sums {
     Node *peak, *sum, *acc;
 } Sums;
 
-/* A read of a group: its sources, the shared ones first, and what the first phase leaves. */
+/* A read of a group: its sources, the shared ones first, and the results of the first phase. */
 typedef struct Part {
     int *pick, shared;
     Sums sums;
@@ -48,7 +48,7 @@ static bool all_tokens(const Node *stack) {
     return true;
 }
 
-/* Operand 'side' of the product is values of sources, the other one weights for them. */
+/* Operand 'side' of the product has the values of sources, the other operand their weights. */
 static bool match(const Node *root, int side, StackRead *out, Notes *notes) {
     const Node *product = root->in[0], *values = product->in[side],
                *weights = product->in[1 - side];
@@ -86,7 +86,7 @@ static void find_reads(Pass *p) {
 
 /* == First phase ========================================================== */
 
-/* The sources of every read of the group, those first that all of them have. */
+/* Orders the sources of every read of the group: first those that all reads share. */
 static void pick_sources(Pass *p, ReadGroup g) {
     group_shared(p->read, g, &p->notes);
     for (int i = g.first; i < g.first + g.count; i++) {
@@ -136,8 +136,8 @@ static Sums sum_sources(Rebuild *r, const StackRead *read, const int *pick, int 
     return s;
 }
 
-/* Copies what depends on no activation ahead of its turn: a group's first read needs what later
-** reads are made with. */
+/* Copies values that depend on no activation early, because a group's first read needs those of
+** later reads. */
 static void copy_given(Rebuild *r, Pass *p) {
     for (int i = 0; !p->given && i < r->from->n; i++) {
         const Node *old = r->from->node[i];
@@ -160,8 +160,8 @@ static void first_phase(Rebuild *r, Pass *p, ReadGroup g) {
 
 /* == Second phase ========================================================= */
 
-/* A read's sum of the first phase.  The first read's waits for all of the group, and so does
-** the last one's, which gradients want first. */
+/* The sum of a read in the first phase.  The sum of the first read waits for the whole group, and
+** so does that of the last read, which gradients need first. */
 static Node *in_turn(Rebuild *r, const Pass *p, ReadGroup g, int i) {
     Node **other = graph_alloc(r->to, 2 * (size_t)g.count * sizeof *other);
     int n = 0;

@@ -25,7 +25,7 @@ typedef struct ReadGroup {
     int first, count;
 } ReadGroup;
 
-/* What is known of a node of the old graph in one walk: valid if 'walk' is the notes' own. */
+/* Notes on a node of the old graph during one walk; valid if 'walk' equals that of the notes. */
 typedef struct Note {
     int walk, axis;
     Node *copy;
@@ -33,8 +33,8 @@ typedef struct Note {
 typedef struct Notes {
     int walk;
     Note *at;
-    bool *given; /* by old id: made of parameters and of what the call brings, of no activation */
-    bool *ahead; /* the same: a value of tokens that is given and that a read's weights take */
+    bool *given; /* by old id: depends on parameters and inputs of the call, and on no activation */
+    bool *ahead; /* by old id: a given value of tokens that a read's weights use */
 } Notes;
 
 /* == two_phase_split.c: expressions over some of the sources ============== */
@@ -44,14 +44,14 @@ Notes notes_new(Graph *g);
 
 /* The axis of x that is y's axis 'axis', y being x reshaped; -1: none is. */
 int split_axis(const Node *x, const Node *y, int axis);
-/* Whether n, of which 'axis' is the sources', is made of each source of the stack alone. */
+/* Whether n, whose axis 'axis' is that of the sources, is computed from each source separately. */
 bool split_possible(const Node *n, int axis, const Node *stack, Notes *notes);
-/* n for the picked sources only, built in r->to, where all that they need is already. */
+/* Builds n for the picked sources only in r->to, which already has everything that they need. */
 Node *split_build(Rebuild *r, const Node *n, int axis, const int *pick, int count, Notes *notes);
 
 /* == two_phase_cost.c: which reads go together ============================ */
 
-/* Notes, of the sources of the group's first read, those that all its reads have. */
+/* Notes which sources of the group's first read all of its reads have. */
 int group_shared(const StackRead *read, ReadGroup g, Notes *notes);
 bool group_shares(const Notes *notes, const Node *source);
 /* Cuts n reads into groups of one or more; returns how many. */

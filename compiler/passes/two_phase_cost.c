@@ -20,8 +20,8 @@ enum {
     PARTIAL_ROWS = 5 /* for a partial result */
 };
 
-/* How much less a group must move to pay for the instructions of its merges: its rows count 13
-** where those of reads apart count 10. */
+/* A group must move less than separate reads to pay for the instructions of its merges: its rows
+** count 13 where those of separate reads count 10. */
 enum { APART = 10, TOGETHER = 13 };
 
 int group_shared(const StackRead *read, ReadGroup g, Notes *notes) {
@@ -59,8 +59,9 @@ static double rows_apart(const GroupCost *c, int i) {
     return APART * SOURCE_ROWS * c->read[i].stack->nin;
 }
 
-/* A chunk of the shared sources is more than a small second-level cache holds: below that, reads
-** one after another find them there, and two phases were measured to take as long. */
+/* Whether a chunk of the shared sources is larger than a small second-level cache.  If it is
+** smaller, consecutive reads find the sources in the cache, and two phases take as long, as
+** measured. */
 static bool leaves_cache(const StackRead *r, int shared) {
     return 4 * CHUNK_TOKENS * row_of(r) * shared > BEYOND_CACHE;
 }
@@ -77,7 +78,7 @@ static double rows_together(const GroupCost *c, ReadGroup g) {
     return rows * (c->all ? APART : TOGETHER);
 }
 
-/* The best cut of reads i and on, of which those after i are known. */
+/* The best division of reads i and later, given the best ones for reads after i. */
 static void choose_at(const GroupCost *c, int i, double *best, int *count) {
     best[i] = rows_apart(c, i) + best[i + 1];
     count[i] = 1;

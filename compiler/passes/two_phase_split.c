@@ -12,7 +12,8 @@ enum { DEEPEST = 200, NO_AXIS = -1, LOST = -2 };
 
 /* == What is given ======================================================== */
 
-/* Of tokens only what has no operand is; more would be computed long before it is needed. */
+/* Of values of tokens, only those without operands count as given; others would be computed long
+** before they are needed. */
 Notes notes_new(Graph *g) {
     size_t n = (size_t)g->n + 1;
     Notes notes = { .at = graph_alloc(g, n * sizeof *notes.at),
@@ -98,8 +99,8 @@ typedef struct Split {
     Notes *notes;
 } Split;
 
-/* Neighbours among the picked are one slice: of the parameter itself, where x is one in another
-** shape, so that who reads it can be told where the slice begins. */
+/* Adjacent picked sources are one slice.  If x is a reshaped parameter, the slice is taken from the
+** parameter itself, so that a reader can tell where the slice begins. */
 static Node *pick_slices(const Split *s, Node *x, int axis) {
     int inner = x->op == OP_reshape ? same_axis(&x->in[0]->shape, &x->shape, axis) : LOST;
     if (inner >= 0) {

@@ -84,8 +84,8 @@ UniformLists *uniform_lists(Graph *g) {
     return u;
 }
 
-/* Pieces that come later are not copied yet, but what they are views of is a parameter, which is,
-** or a number. */
+/* Later pieces are not copied yet, but they are views of parameters, which are copied, or of
+** numbers. */
 static Node *piece(Rebuild *r, const Node *x) {
     const Node *of = plan_storage(x);
     Shape s = x->shape;

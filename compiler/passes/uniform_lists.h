@@ -11,7 +11,7 @@
 typedef struct UniformLists UniformLists;
 
 UniformLists *uniform_lists(Graph *g);
-/* What takes the place of 'old', a node of g; NULL: it is no such stack. */
+/* The node that replaces 'old', a node of g; NULL if 'old' is no such stack. */
 Node *uniform_list(UniformLists *u, Rebuild *r, const Node *old);
 
 #endif
