@@ -34,6 +34,22 @@ per_token=$(sed -n 's/^ *per token *\([0-9.]* KiB\).*/\1/p' "$work/demo")
 grep -q "activations $per_token per token" README.md ||
     fail "expected README to say activations $per_token per token, as inspect does"
 
+# Options that need another one, and those that another one's value leaves without effect: rows of
+# the two tables, in the section of the page of commands that is about them.
+sed -n '/^## Options that need another one/,/^## Tok/p' docs/commands.md >"$work/needs"
+for table in compiler/commands/strata_options.def runtime/commands/program_options.def; do
+    awk -F'[(,]' '
+        function word(text) { gsub(/[" ]/, "", text); return text }
+        /^OPTION\(/ { name[word($2)] = word($3) }
+        /^(NEED|IDLE)\(/ { at = name[word($2)]; print (length(at) > 1 ? "--" : "-") at }
+    ' "$table"
+done | sort -u >"$work/options"
+[ "$(wc -l <"$work/options")" -gt 20 ] || fail "expected more than 20 options that need others"
+while read -r option; do
+    grep -q -e "\`$option[ \`]" "$work/needs" ||
+        fail "expected docs/commands.md to say what $option needs, or what leaves it without effect"
+done <"$work/options"
+
 version=$("$strata" --version | sed 's/^strata //')
 grep -q "^## $version" CHANGELOG.md || fail "expected a section $version in CHANGELOG.md"
 grep -q '^MIT License' LICENSE || fail "expected the MIT licence in LICENSE, found another text"
