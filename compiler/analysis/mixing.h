@@ -21,7 +21,7 @@
 #include "error.h"
 #include "spec.h"
 
-/* Of random weights and sources, where views show them: the same output every time. */
+/* The seed of random weights and sources in views, which gives the same output every time. */
 enum { MIXING_SEED = 20260615 };
 
 typedef enum MixingWeights { WEIGHTS_INITIAL, WEIGHTS_RANDOM } MixingWeights;
@@ -36,12 +36,14 @@ typedef struct Mixing {
 /* What the entries depend on. */
 typedef enum MixingKind { MIXING_FIXED, MIXING_PARAMETERS, MIXING_DATA } MixingKind;
 
-/* Sources are normal numbers; random weights are the initial ones and normal numbers of
-** deviation 1 / sqrt(last axis) added to all that do not start so.  NULL and e: too large. */
+/* Sources are normal numbers.  Random weights are the initial ones, plus normal numbers of
+** deviation 1 / sqrt(last axis) unless the parameter starts with such numbers.  NULL and e: too
+** large. */
 Mixing *mixing_measure(const Model *m, MixingWeights weights, uint64_t seed, Error *e);
 
-/* Where weights and sources come from.  Both functions give values that are to be freed, row
-** by row: of a parameter of the model, and of source s, [batch * time, dim]; NULL: no memory. */
+/* Where weights and sources come from.  Both functions return values in row-major order that the
+** caller frees: of a parameter of the model, and of source s, [batch * time, dim]; NULL if there is
+** no memory. */
 typedef struct MixingInput {
     int batch, time; /* of the sequences; every token of theirs is a sample */
     uint64_t seed;   /* of the direction */
@@ -58,8 +60,8 @@ typedef struct MixingText {
     double share; /* 1: all of it */
 } MixingText;
 
-/* mixing_trained.c: with a weight file's parameters, on the sources that some windows of a text
-** give them. */
+/* mixing_trained.c: with the parameters of a weight file, on the sources in some windows of a
+** text. */
 Mixing *mixing_trained(const Model *m, const char *weights, const MixingText *text, Error *e);
 void mixing_free(Mixing *x);
 MixingKind mixing_kind(const Mixing *initial, const Mixing *random);

@@ -11,8 +11,8 @@
 /* What a node is to the sources. */
 enum { NODE_CONSTANT, NODE_WEIGHT, NODE_VALUE };
 
-/* Attention and recurrences are linear in their values, operand 2; what the others are decides how
-** much of each. */
+/* Attention and recurrences are linear in their values, operand 2; the other operands decide the
+** weights. */
 static inline bool mixes_values(const Node *n) {
     return n->op == OP_attention || n->op == OP_recurrence;
 }
@@ -38,8 +38,8 @@ void mixing_graph_read(MixingGraph *x, int read);
 /* That output; NULL: the read does not take the source. */
 Node *mixing_graph_weight(const MixingGraph *x, int read, int source);
 
-/* mixing_symbol.c: that weight as a formula of parameters, added to t; false, and nothing
-** added, if it is none or too long.  For models whose weights do not depend on data. */
+/* mixing_symbol.c: adds that weight to t as a formula of parameters; returns false and adds nothing
+** if there is none or it is too long.  For models whose weights do not depend on data. */
 bool mixing_symbol(const MixingGraph *x, int read, int source, Text *t);
 
 #endif

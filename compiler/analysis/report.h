@@ -51,8 +51,8 @@ typedef struct ReportMemory {
     int64_t state_per_token, state_constant, state_carried;
 } ReportMemory;
 
-/* What the depth reads of the forward program move, in rows of width D a read;
-** the final read is left out. */
+/* What the depth reads of the forward program move, in rows of width D per read, without the final
+** read. */
 typedef struct ReportTraffic {
     double all;    /* every row that their kernels read or write */
     double mixing; /* without the sublayers' normalised inputs */
@@ -64,8 +64,8 @@ typedef struct RouteList {
     double own; /* the share of all tokens that it says itself; NAN: tokens decide */
 } RouteList;
 
-/* What is shown of a model with routes: for which shares of all tokens, and for sequences how
-** long.  0 of them: the routes' own, and some around the context. */
+/* The shares of tokens and the lengths of sequences for which a model with routes is shown. 0 of
+** them: the routes' own shares, and some lengths around the context. */
 enum { ROUTED_SHARES = 6, ROUTED_LENGTHS = 16 };
 typedef struct RoutedOptions {
     int shares, lengths;

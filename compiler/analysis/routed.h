@@ -11,8 +11,9 @@
 
 #include "report.h"
 
-/* How work is published: the products of projections, MLPs and routers, and attention, of whose
-** n x n pairs 'pairs' are counted.  No embedding; the product with the head if 'head'. */
+/* Work as papers count it: the products of projections, MLPs and routers, and attention, of whose n
+** x n pairs the share 'pairs' is counted.  Without embedding; with the product of the head if
+** 'head'. */
 typedef struct Convention {
     double pairs;
     bool head;
@@ -25,8 +26,8 @@ extern const double routed_usual; /* the share of a route that does not say its 
 /* of a number in a cache: in papers, and here, or whatever less build --cache makes of it */
 enum { PUBLISHED_BYTES = 2, HELD_BYTES = 4 };
 
-/* FLOPs of a sequence, forward, in the form that generates; a share that is not finite: each
-** route's own.  'kind': FORWARD, or TRAINING for a training step. */
+/* FLOPs of a sequence, forward, in the form that generates.  If the share is not finite, each route
+** has its own.  'kind': FORWARD, or TRAINING for a training step. */
 double routed_by_convention(const Report *r, Convention c, int64_t length, double share);
 double routed_executed(const Report *r, int kind, int64_t length, double share);
 /* Bytes of a sequence's keys and values; NAN: the model does not generate. */

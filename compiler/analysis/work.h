@@ -10,10 +10,10 @@
 const Node *work_owner(const Node *n);
 /* The step that computes what is stored as n; -1: none, a source. */
 int work_step(const Plan *p, const Node *n);
-/* Where in the model a step belongs: the site of what it computes last; never NULL. */
+/* The place of a step in the model: the site of what it computes last; never NULL. */
 const char *work_site(const Step *s);
-/* The first product or the like of the backward part: the gradient of the loss; nstep if
-** there is none.  Row kernels before it may compute small things for it. */
+/* The first anchor of the backward part, the gradient of the loss; nstep if there is none.  Row
+** kernels before it may compute small values for it. */
 int work_backward(const Plan *p);
 
 #endif

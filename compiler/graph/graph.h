@@ -61,8 +61,8 @@ typedef enum AttrKind {
 typedef enum Lead { LEAD_NONE, LEAD_TOKENS } Lead;
 typedef enum Type { F32, I32 } Type;
 
-/* 'file' and 'line' are the user's: what errors name.  'origin' is the innermost Lua
-** line, which may be the library's: what debuggers and listings show; NULL: the same. */
+/* 'file' and 'line' are the user's line, which errors name.  'origin' is the innermost Lua line,
+** possibly the library's, which debuggers and listings show; NULL if it is the same. */
 typedef struct Loc {
     const char *file;
     int line;
@@ -142,10 +142,10 @@ typedef struct OpInfo {
 
 extern const OpInfo op_info[NOP];
 
-/* Operations per token, a multiply-add is two; 0 for attention, whose go by pairs of tokens. */
+/* Operations per token, with a multiply-add as two; 0 for attention, which is counted by pairs of
+** tokens. */
 double op_flops(const Node *n);
-/* Operations of a vector unit per token to compute a row value again; what is never computed again
-** has none. */
+/* Operations of a vector unit per token to recompute a row value; 0 if it is never recomputed. */
 double op_again(const Node *n);
 /* The same of every row value. */
 double op_operations(const Node *n);
@@ -158,8 +158,8 @@ static inline bool op_writes_all(Op op) {
     return op == OP_attention_grad || op == OP_recurrence_grad;
 }
 
-/* How a parameter starts.  NORMAL: value is the standard deviation.  UNIFORM: each element is
-** where a random place falls on a line through 'points' numbers, evenly far from each other. */
+/* The initial values of a parameter.  NORMAL: value is the standard deviation.  UNIFORM: each
+** element is the value at a random place on a line through 'points' evenly spaced numbers. */
 typedef enum InitKind { INIT_CONSTANT, INIT_NORMAL, INIT_LIST, INIT_UNIFORM } InitKind;
 typedef struct Init {
     InitKind kind;
@@ -168,12 +168,12 @@ typedef struct Init {
     int64_t points;     /* at least 2 */
 } Init;
 
-/* How a parameter is trained; all zeros: by AdamW, as the model's settings say. */
+/* How a parameter is trained; all zeros mean AdamW with the model's settings. */
 typedef struct Tuning {
     bool frozen; /* not at all: no gradient is computed */
     bool muon;   /* by Muon */
-    /* its rate is 'rate' times the model's, its weight decay 'weight_decay' instead of the model's;
-    ** else both numbers are 0 */
+    /* its rate is 'rate' times the model's, and its weight decay is 'weight_decay'; otherwise both
+    ** numbers are 0 */
     bool own_rate, own_decay;
     double rate, weight_decay;
 } Tuning;
@@ -186,8 +186,8 @@ typedef struct Param {
 
 /* A named result of the graph: "loss", "logits", "grad.<parameter>", ... */
 #define GRADIENT "grad."
-/* "statistic.<buffer>": what of a step the rule of a buffer takes; it lies where a parameter's
-** gradient does, and is added up as gradients are. */
+/* "statistic.<buffer>": the sum over a step that the rule of a buffer reads; it lies in the place
+** of a gradient and is added up like gradients. */
 #define STATISTIC "statistic."
 typedef struct NamedNode {
     const char *name;
@@ -200,7 +200,7 @@ struct Graph {
     struct Arena *mem, *scratch;
     Node **node;
     int n, cap;
-    int expected; /* about as many nodes will come, of a graph that is made of another; or 0 */
+    int expected; /* the expected number of nodes, for a graph that is made from another; or 0 */
     Param *param; /* in order of creation */
     int nparam;
     NamedNode *out;
@@ -212,7 +212,7 @@ struct Graph {
     Loc loc;   /* given to the nodes being built */
     const char *site;
     bool backward;
-    bool bf16;       /* products round their weights to bfloat16, attention all it multiplies */
+    bool bf16;       /* products round weights to bfloat16, attention rounds its operands */
     bool short_rows; /* row kernels take rows of few elements as they do longer ones */
 };
 
@@ -228,17 +228,17 @@ void *graph_grown(Graph *g, void *old, int n, int *cap, size_t size);
 void *graph_scratch(Graph *g, size_t size);        /* the same, until the graph is sealed */
 Loc graph_loc(Graph *g, Loc loc);                  /* its strings kept by g */
 const char *graph_string(Graph *g, const char *s); /* interned copy; of NULL: NULL */
-/* The only way a node comes to exist: runs the shape rule, returns the equal
-** node if there is one.  NULL and *error (no location) if operands don't fit. */
+/* The only way to create a node: runs the shape rule and returns an equal node if there is one.
+** NULL and *error (no location) if the operands do not fit. */
 Node *node_new(Graph *g, Op op, int nin, Node **in, Attr attr, const char **error);
 /* The same op with other operands, those of g, which shares texts and attributes with old's. */
 Node *node_again(Graph *g, const Node *old, Node **in, const char **error);
-/* The node of g, which shares texts and attributes with those given, that is built of them; NULL:
-** there is none. */
+/* The node of g, which shares texts and attributes with the given ones, with this op and these
+** operands; NULL if there is none. */
 Node *node_known(Graph *g, Op op, int nin, Node **in, const Attr *attr);
-/* The copy of a node whose operands are copies, too; p: of a parameter.  While a graph has nothing
-** but these, none is looked up: different nodes have different copies.  What breaks that without
-** building a node calls graph_intern. */
+/* The copy of a node whose operands are copies, too; p: of a parameter.  While a graph has only
+** such nodes, none is looked up, because different nodes have different copies.  Whoever breaks
+** that without building a node calls graph_intern. */
 Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p);
 void graph_intern(Graph *g);
 /* The same of a buffer. */
@@ -255,14 +255,14 @@ const Param *graph_param_of(const Node *param);                  /* its entry in
 /* A new graph with only what the named outputs (NULL-ended) need.  Parameters
 ** keep their order; those unused are left out. */
 Graph *graph_extract(const Graph *g, const char *const *outputs);
-/* The same of g itself, whose other nodes stay until it is copied: they are needed no more. */
+/* The same for g itself: other nodes stay until g is copied, but are not needed any more. */
 void graph_keep_outputs(Graph *g, bool kept(const char *name, void *user), void *user);
 Graph *graph_copy(const Graph *g); /* what all of its outputs need */
 /* As graph_extract; twin[id], of g->n elements, becomes the copy of node id, NULL where it was left
 ** out. */
 Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **twin);
 bool class_is_row(Class c); /* POINTWISE ... WAVE */
-/* The largest number of a list of rows, and the node that makes one; NULL: none does. */
+/* The largest number of a list of rows; and the node that makes a list, NULL if none does. */
 int graph_lists(const Graph *g);
 const Node *graph_list(const Graph *g, int list);
 /* Numbers lists from 1 on, in order, where some were left out. */
@@ -273,16 +273,17 @@ int64_t param_tensors(const Node *param);
 Shape param_tensor_shape(const Node *param);
 void param_tensor_name(const Node *param, int64_t number, char *out, size_t size);
 int64_t graph_tensors(const Graph *g); /* of all parameters */
-/* uses.c, by id: how many outputs the node is, and how many operands of nodes, of those marked in
-** 'by' (NULL: of all); whether outputs are made of it; and marks all that the marked nodes are made
-** of. */
+/* uses.c, by id: the number of outputs and operands that the node is, counting nodes marked in 'by'
+** (NULL: all nodes); whether an output depends on it; and a function that marks everything on which
+** the marked nodes depend. */
 int *graph_uses(Graph *g, const bool *by);
 bool *graph_needed(Graph *g);
 void graph_mark_operands(const Graph *g, bool *marked);
 int graph_most_operands(const Graph *g); /* of any of its nodes */
-/* How many operands give a node its value; those behind them it only waits for. */
+/* The number of operands that determine a node's value; it only waits for the operands after
+** them. */
 int node_reads(const Node *n);
-/* Results that a node has: the last one of some ops is of an operand that may be missing. */
+/* The number of results: the last result of some ops belongs to an operand that may be missing. */
 int node_results(const Node *n);
 /* The compiler is wrong: one line, exit status 5.  n may be NULL. */
 __attribute__((format(printf, 2, 3))) _Noreturn void bug(const Node *n, const char *fmt, ...);
@@ -304,8 +305,8 @@ const char *shape_text(Graph *g, const Shape *s); /* "[tokens,8,64]" */
 Node *op_fill(Graph *g, double value); /* rank 0, uniform */
 Node *op_full(Graph *g, const Shape *s, double value);
 Node *op_broadcast(Node *x, const Shape *s); /* x repeated to the shape: x * op_full(s, 1) */
-/* Operand i, the same for all tokens where the op wants a row of each, repeated to the rows of the
-** operand beside it; NULL: it is none of these. */
+/* If operand i is the same for all tokens and the op needs a row per token: the operand, repeated
+** to the rows of the operand beside it.  Otherwise NULL. */
 Node *op_as_rows(Op op, int nin, Node *const *in, int i);
 /* seed per_token generating training decoding sampling tokens targets position */
 Node *op_source(Graph *g, Op op);
@@ -331,7 +332,7 @@ Node *op_gather(Node *x, const Node *rows);
 Node *op_scatter(Node *y, const Node *rows);
 /* Of a convolution or its gradients: how many tokens go into one. */
 int64_t op_taps(const Node *n);
-/* x of the token that is so many before, or later, in its sequence; 0 where there is none */
+/* x of the token so many places earlier, or later, in its sequence; 0 if there is none */
 Node *op_shift(Node *x, int64_t tokens, bool earlier);
 Node *op_side(Node *n, int result);
 /* Sums x (and over tokens) until it has shape s, which broadcasts to x's. */
@@ -343,7 +344,8 @@ void graph_print(const Graph *g, FILE *f, bool locations);
 void graph_print_op(const Node *n, FILE *f); /* "sum axis=1" */
 Graph *graph_read(const char *text, char *error, size_t size);
 
-/* verify.c: every row's shape rule again, operand order, outputs; bug() if not */
+/* verify.c: checks every row's shape rule, operand order and outputs; calls bug() if one is
+** violated */
 void graph_verify(const Graph *g);
 
 /* eval.c: the float64 interpreter, the definition of what is correct.
@@ -360,12 +362,12 @@ typedef struct EvalInput {
     double generating, training, decoding; /* values of these */
     uint64_t draw;                         /* which random numbers; 0: none, 'sampling' is 0 */
     bool keep;                             /* all values, not only those of outputs */
-    /* NULL, or an evaluation that kept all values: stop_gradient, step,
-    ** greater and peak take theirs from it.  For finite differences. */
+    /* NULL, or an evaluation that kept all values: stop_gradient, step, greater and peak take their
+    ** results from it.  For finite differences. */
     const struct Eval *frozen;
-    /* NULL, or called with every result that is computed, which it may change: what rounding does.
-    ** 'size', where the op adds up products of its operands: by element, the sum of their absolute
-    ** values, which is what is rounded on the way; else NULL. */
+    /* NULL, or called with every computed result, which it may change, for example by rounding.  If
+    ** the op adds up products of its operands, 'size' is, by element, the sum of their absolute
+    ** values, to which rounding errors are proportional; otherwise it is NULL. */
     void (*computed)(void *user, const Node *n, double *value, const double *size, int64_t count);
 } EvalInput;
 typedef struct Eval Eval;

@@ -48,10 +48,11 @@ extern EvalFn *const op_eval[NOP];
 #undef POINTWISE_ROW
 
 const char *shape_pointwise(Node *n);
-/* The op's shape rule, and that rows are of one list: fills n->shape and n->side. */
+/* Runs the op's shape rule, checks that all rows belong to one list, and fills n->shape and
+** n->side. */
 const char *node_shape(Node *n);
 
-/* node_new for passes: operands that do not fit are the compiler's mistake. */
+/* node_new for passes: operands that do not fit are a bug of the compiler. */
 Node *op_build(Graph *g, Op op, int nin, Node **in, Attr attr);
 Node *op_build1(Op op, Node *x, Attr attr);
 
@@ -93,7 +94,7 @@ typedef struct AttrField {
 } AttrField;
 
 const AttrField *attr_fields(AttrKind kind); /* the last one is FIELD_END */
-/* Only the fields of the kind; strings are the pool's, a list is still the caller's. */
+/* Only the fields of the kind; strings belong to the pool, a list still belongs to the caller. */
 Attr attr_canonical(Pool *p, AttrKind kind, const Attr *a);
 void attr_own(Arena *mem, AttrKind kind, Attr *a); /* lists are copied */
 bool attr_same(AttrKind kind, const Attr *a, const Attr *b);
@@ -103,12 +104,13 @@ double each_flops(const Node *n); /* of linear_each, per token */
 
 double round_bf16(double x); /* nearest, ties to even; too large: infinite */
 
-/* ops_small.c: the bits of a product's weights, or of a table; 0: they are no small ones.  'count'
-** rows of so many steps become what small weights, and what products with them take, are. */
+/* ops_small.c: the bits of a product's weights or of a table; 0 if they are not small.  The other
+** functions round 'count' rows of so many steps as small weights, and as operands of products with
+** them, are rounded. */
 int op_small(const Node *weights);
 void small_round_weights(int bits, int64_t count, int64_t steps, double *w);
 void small_round_rows(int64_t count, int64_t steps, double *x);
-/* Rows of keys or values become what caches keep of them, of so many bits. */
+/* Rounds rows of keys or values as caches store them with so many bits. */
 void small_round_kept(int64_t bits, int64_t count, int64_t width, double *x);
 /* A copy of an operand, to be freed: rounded as a product rounds its weights, or its rows. */
 double *small_weights_of(const EvalStep *s, int operand);

@@ -31,7 +31,7 @@ typedef struct SourceFile {
     int64_t ids; /* of a tokenizer's file; 0: Lua */
 } SourceFile;
 
-/* What it means that nothing reads a parameter: worth a note, a mistake, or nothing. */
+/* What happens if nothing reads a parameter: a note, an error, or nothing. */
 typedef enum Unread { UNREAD_NOTED, UNREAD_REFUSED, UNREAD_SPARE } Unread;
 
 struct Front {
@@ -95,7 +95,7 @@ void sandbox_charge(lua_State *L, int64_t instructions);
 int sandbox_call(lua_State *L, int arguments, int handler);
 void sandbox_open(lua_State *L); /* pushes a table of Lua's own functions */
 
-/* order.c: tables in an order of their own, whatever way they were filled */
+/* order.c: visits tables in a defined order, however they were filled */
 int order_keys(lua_State *L); /* (what, table): its keys, a list */
 int order_next(lua_State *L); /* (table, key): as next */
 
@@ -104,12 +104,12 @@ void files_open(lua_State *L, const char *path);
 void files_spec(lua_State *L, const char *path); /* pushes the chunk */
 /* the same for a text that is in no file yet */
 void files_text(lua_State *L, const char *path, const char *text, size_t size);
-/* Reads a regular file of 'most' bytes at most, shown as 'path'.  0, or a status and what was
-** found. */
+/* Reads a regular file of at most 'most' bytes, shown as 'path'.  Returns 0, or a status and what
+** was found. */
 int files_read(Front *f, const char *file, const char *path, size_t most, SourceFile **s,
                char found[256]);
-/* Pushes the real path of a file in the spec's folder; what is not there, or outside, fails: 'what'
-** asked for it. */
+/* Pushes the real path of a file in the spec's folder.  A file that does not exist, or lies
+** outside, is an error that names 'what' asked for it. */
 const char *files_real(lua_State *L, const char *what, const char *file);
 int files_require(lua_State *L);     /* upvalue 1: the environment, 2: modules by name */
 void files_hash(const Front *f);     /* of what was read, into the model */
@@ -156,8 +156,8 @@ int values_fill(lua_State *L);  /* (number, shape): a constant */
 int values_zeros(lua_State *L); /* (shape) */
 int values_power(lua_State *L); /* (x, number): x ^ number */
 
-/* tensor_names.c: a parameter that has a tensor whose name another's tensor has too, and the name;
-** NULL: there is none */
+/* tensor_names.c: a parameter with a tensor whose name a tensor of another parameter has too, and
+** the name; NULL if there is none */
 Node *tensor_names_clash(const Graph *g, char *text, size_t size);
 
 /* rules.c: the outputs 'always' and statistics, NULL-ended; what rules make of the buffers that
@@ -165,8 +165,8 @@ Node *tensor_names_clash(const Graph *g, char *text, size_t size);
 const char **rules_outputs(const Graph *g, const char *const *always);
 Graph *rules_graph(const Graph *g, const Graph *kept);
 
-/* causal.c: the first sites where what the model generates with sees later tokens, and where it
-** chooses among them; NULL: nowhere */
+/* causal.c: the first sites at which the form that generates sees later tokens, and chooses among
+** them; NULL if there is none */
 /* What of the logits takes the ids to predict; NULL: nothing. */
 Node *causal_leak(const Graph *g, const Node *logits);
 void causal_sites(const Graph *g, const Node *logits, const char **acausal, const char **ahead);

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-/* What a command line chooses of the options that specs declare: "NAME=VALUE", n times. */
+/* The values that a command line gives to options of specs: "NAME=VALUE", n times. */
 typedef struct SpecChoices {
     const char *const *word;
     int n;
@@ -20,7 +20,7 @@ typedef struct SpecChoices {
         *used; /* [n]: true of those that a spec declares; NULL: one that it does not is an error */
 } SpecChoices;
 
-/* What a spec may use, where 0 in a field means the default, and what it is given. */
+/* The limits of a spec, where 0 means the default, and its inputs. */
 typedef struct SpecLimits {
     size_t memory;        /* bytes of Lua's heap: 64 MB */
     int64_t instructions; /* of Lua's machine, the library's included: 50 million */
@@ -34,10 +34,10 @@ typedef struct SpecLimits {
 
 extern const SpecLimits spec_limits; /* the defaults */
 
-/* Compiling takes more memory than the graph: it may have one part in so many. */
+/* Compiling takes more memory than the graph, which may take one part in this many. */
 enum { SPEC_GRAPH_SHARE = 8 };
 
-/* One depth read: how many sources the sublayer at 'site' chooses from. */
+/* One depth read: the number of sources of the sublayer at 'site'. */
 typedef struct DepthRead {
     const char *site;
     int64_t sources;
@@ -96,7 +96,7 @@ typedef struct Model {
 ** The text is "FILE:LINE: expected ..., found ..." and, where it is known, the source line on a
 ** second line. */
 Model *spec_load(const char *path, const SpecLimits *limits, Error *e);
-/* The same with layers that work on all tokens: what its routes are measured against. */
+/* The same with layers that work on all tokens, with which routes are compared. */
 Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
 
 /* The same for a text that will be the file at 'path'.  tokenizer: where the tokenizer's file that
@@ -104,23 +104,24 @@ Model *spec_load_dense(const char *path, const SpecLimits *limits, Error *e);
 Model *spec_load_text(const char *path, const char *text, size_t size, const char *tokenizer,
                       const SpecLimits *limits, Error *e);
 
-/* What a command line says of a spec: the text of one expression that makes an object of 'kind',
-** "mixer" or "route", where the spec at 'path' is; 'option' is blamed. */
+/* Evaluates a part of a spec from the command line: the text of one expression that makes an object
+** of 'kind', "mixer" or "route", in the folder of the spec at 'path'.  Errors name 'option'. */
 typedef struct SpecValue {
     const char *option, *text, *kind, *path;
 } SpecValue;
 int spec_check_value(const SpecValue *v, Error *e);
 
-/* The same in two steps: the library's part, which is most of it, before there is a spec; then one
-** spec, whatever came of the first.  NULL: there is no memory for it, as spec_read will say. */
+/* The same in two steps: first the library's part, which is most of the work, before there is a
+** spec; then one spec, whatever the result of the first step.  NULL if there is no memory, which
+** spec_read will report. */
 typedef struct Front Front;
 Front *spec_open(const SpecLimits *limits, bool dense);
 Model *spec_read(Front *f, const char *path, Error *e);
 void spec_free(Model *m);
 
-/* A model's options, a line each, for people: how to type it, what it may be, what it is for. */
+/* A model's options for people, one per line: how to type it, its values, its purpose. */
 void spec_options_text(const Model *m, Text *t);
-/* An error where words were used by none of n specs: it names what they declare. */
+/* Reports words that none of n specs uses, in an error that names what the specs declare. */
 int spec_options_unused(const SpecChoices *c, const Model *const *m, int n, Error *e);
 
 /* A file of the embedded library, by the name that lines of it have: "library/norms/rmsnorm.lua";

@@ -9,13 +9,14 @@
 #include "actions.h"
 #include "guard.h"
 
-/* Of products of few rows: a task has a multiple of so many columns, a worker so many tasks. */
+/* For products of few rows: the number of columns of a task is a multiple of the first; a worker
+** has about the second number of tasks. */
 enum { FEW_COLUMNS = 16, FEW_TASKS = 4 };
 
 /* Multiples of rows that tiles of float32 and of bfloat16 take. */
 enum { SHARE_UNIT = 16, SHARE_UNIT_BF16 = 32 };
 
-/* How rows of a token phase are shared: among so many workers, in multiples of 'unit'. */
+/* How the rows of a token phase are divided: among so many workers, in multiples of 'unit'. */
 typedef struct Sharing {
     int64_t rows, workers, unit;
 } Sharing;
@@ -52,8 +53,8 @@ static bool calls_blas(const Frame *f, const Stage *phase) {
     return false;
 }
 
-/* Few rows: each worker has one share, which need not be whole granules where no sums over tokens
-** are formed. */
+/* Few rows: each worker has one share, which need not be whole granules if no sums over tokens are
+** formed. */
 static Sharing sharing_of(const Frame *f, const Stage *phase) {
     Sharing x = { rows_left(f, phase), f->ctx->setup.workers, k_constants.granule };
     if (calls_blas(f, phase)) x.workers = 1;
@@ -61,8 +62,8 @@ static Sharing sharing_of(const Frame *f, const Stage *phase) {
     return x;
 }
 
-/* The share that begins at row 'first'.  Of many rows shares are chunks, smaller towards the end,
-** so that no worker waits long for the last one. */
+/* The share that begins at row 'first'.  Many rows are shared in chunks that become smaller towards
+** the end, so that no worker waits long for the last one. */
 static Share share_at(const Sharing *x, int64_t first) {
     int64_t left = x->rows - first, chunk = k_constants.chunk,
             among = x->rows <= x->workers * chunk ? x->rows : left;
@@ -126,8 +127,8 @@ static bool same_ref(const Action *a, const Action *b, int i) {
     return x->area == y->area && x->offset == y->offset;
 }
 
-/* Products from s on, before 'end', that read the same rows and write others: none waits for
-** another. */
+/* Products from s on, before 'end', that read the same rows and write different ones, so that none
+** waits for another. */
 static int32_t side_by_side(const Action *s, const Action *end) {
     int32_t n = 1;
     for (; s + n < end && s[n].what == DO_LINEAR && same_ref(s, s + n, 1); n++)
@@ -174,7 +175,7 @@ static void run_parts(Frame *f, const Stage *phase, const Action *s) {
     if (k_constants.check) k_check_step(f, s, 0), k_check_free(f, s, 0);
 }
 
-/* Few rows: each action by itself, products split by columns over all workers. */
+/* Few rows: runs one action after another, with products split by columns over all workers. */
 static void run_few(Frame *f, const Stage *phase) {
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
@@ -224,8 +225,9 @@ static void pack_weights(Frame *f, const Stage *phase) {
     if (tasks) k_par_for(f->ctx, tasks, pack_task, &j);
 }
 
-/* The next phase, if its weights may be packed beside this one's tasks: parameters, for products of
-** all tokens.  What else weights are made of may not be there yet, nor how many rows a list has. */
+/* The next phase, if its weights may be packed beside this phase's tasks.  They must be parameters,
+** for products of all tokens: computed weights, and the number of rows of a list, may not be known
+** yet. */
 static const Stage *packed_beside(const Frame *f, const Stage *phase) {
     const Stage *next = phase + 1;
     if (!f->packed || f->few) return 0;
@@ -259,7 +261,7 @@ static void tile_task(void *arg, int64_t task, int32_t worker) {
     pack_task(arg, task, worker);
 }
 
-/* Weights of the next phase are packed last: whoever has nothing else left does it. */
+/* Weights of the next phase are packed last, by workers that have nothing else to do. */
 static void run_global(Frame *f, const Stage *phase) {
     Job j = { .f = f, .phase = phase, .packing = packed_beside(f, phase) };
     int64_t tasks = 0;

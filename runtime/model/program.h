@@ -31,7 +31,8 @@ enum {
 ** there are no tokens for. */
 enum { CALL_FLOATS = 8, LIST_HEAD = 16, LIST_WORDS = 7, LIST_BEYOND = 64 };
 
-/* The pointers of so many operands of a row kernel are on the stack, of more in its scratch. */
+/* Up to this many operands of a row kernel have their pointers on the stack, more have them in
+** scratch. */
 enum { FEW_REFS = 512 };
 
 typedef struct Ref {
@@ -40,7 +41,8 @@ typedef struct Ref {
     int64_t offset;
 } Ref;
 
-/* What an action does; after it the member of Action that says how, and its refs in order. */
+/* What an action does; each row names the member of Action with its numbers, and its refs in
+** order. */
 /* clang-format off */
 enum {
     DO_ROW,                /* row; refs as the kernel wants them */
@@ -260,8 +262,8 @@ typedef struct ProbeResult {
     int64_t count;
 } ProbeResult;
 
-/* Floats of the gradients in TRAIN that no first DO_OUTER or DO_EXPERT_WEIGHT overwrites: zeroed
-** before. */
+/* Floats of the gradients in TRAIN that no first DO_OUTER or DO_EXPERT_WEIGHT overwrites; they are
+** zeroed before. */
 typedef struct Span {
     int64_t first, count;
 } Span;

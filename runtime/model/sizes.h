@@ -25,15 +25,15 @@ static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to
 /* Floats of a table's row, one per position. */
 static inline int64_t wave_stride(int64_t count) { return round_up(count, LINE_FLOATS); }
 
-/* Tables are laid out for the model's context; a control block may have rows for more positions. */
+/* Tables have rows for the model's context; a control block may have rows for more positions. */
 static inline int64_t wave_offset(int64_t offset, int64_t context, int64_t length) {
     return length == context ? offset : offset / context * length;
 }
 
 /* == TRAIN ================================================================ */
 
-/* Gradients, two moments, the weights that the optimizer keeps packed, and room for the rules of
-** buffers to work in, and for Muon. */
+/* Gradients, two moments, the weights that the optimizer packs, and scratch memory for the rules of
+** buffers and for Muon. */
 static inline int64_t repacked_from(const Constants *k) {
     return 2 * k->gradients + k->second_moments;
 }
@@ -90,21 +90,21 @@ static inline int64_t cache_rows(const Cache *c, int64_t context, int64_t routed
     return c->ring ? c->ring : c->list ? routed : (context + c->pool - 1) / c->pool;
 }
 
-/* What it takes for each position of the context, or for each token that its route may take. */
+/* Floats of a cache for each position of the context, or for each token that its route may take. */
 static inline int64_t cache_each(const Cache *c) {
     return c->ring ? 0 : (cache_row(c) + c->pool - 1) / c->pool;
 }
 
-/* What it takes besides: its length, the row of a last short chunk, the row that is saved; a ring
-** and as many rows that are. */
+/* Floats of a cache besides: its length, the row of a last short chunk, the saved row; a ring, and
+** as many saved rows. */
 static inline int64_t cache_once(const Cache *c) {
     if (c->ring) return cache_head(c) + c->ring * cache_row(c) * (c->saves ? 2 : 1);
     return cache_head(c) + (c->pool > 1 ? cache_row(c) : 0) + (c->saves ? cache_row(c) : 0);
 }
 
-/* What operations over time carry from one call to the next, of a fixed size for each sequence: it
-** is written during a call, so where a call may find no room for what routes take, a copy of what
-** it was lies behind it. */
+/* What operations over time carry from one call to the next, with a fixed size for each sequence.
+** A call overwrites it.  If a call may find no room for the tokens that routes take, a copy of the
+** previous contents lies behind it. */
 static inline int64_t carried_room(const Constants *k) {
     return k->carried_floats * (k->lists ? 2 : 1);
 }
@@ -116,7 +116,8 @@ static inline int64_t held_floats(const Constants *k, int64_t context, int64_t r
 
 /* == A worker's scratch =================================================== */
 
-/* What a row kernel gets: its operands' pointers, in --check builds their bounds and a word too. */
+/* The arguments of a row kernel: its operands' pointers, and in --check builds their bounds and a
+** word. */
 static inline int64_t kernel_pointers(bool check, int64_t refs) {
     return check ? 3 * refs + 1 : refs;
 }
@@ -147,9 +148,9 @@ static inline ArenaNeeds arena_needs(const ModelProgram *p, const ModelProgram *
     return n;
 }
 
-/* The rows that a value has room for of so many tokens: one more, so that they do not all begin
-** a multiple of 4096 bytes apart.  Their rows of a token would be in the same few sets of the
-** caches, where one pushes out the other when a kernel reads many of them. */
+/* The number of rows for which a value has room: one more than there are tokens, so that values do
+** not all begin a multiple of 4096 bytes apart.  Otherwise their rows of one token would map to few
+** sets of the caches and evict each other when a kernel reads many of them. */
 static inline int64_t rows_apart(int64_t tokens) { return tokens + 1; }
 
 /* Per token what programs need, positions, and keys, values and past of cached attention. */

@@ -30,14 +30,14 @@ typedef struct Imported {
     int32_t sames;
 } Imported;
 
-/* Lua with the library in it, NULL where there is no memory; what else fails is told by
-** importer_ask, which may be called again unless the status was STATUS_LIMIT or more. */
+/* A Lua state with the library; NULL if there is no memory. importer_ask reports other failures; it
+** may be called again unless the status was STATUS_LIMIT or more. */
 struct Front *importer_open(void);
 void importer_close(struct Front *f); /* NULL: nothing */
 int importer_ask(struct Front *f, const ImportRequest *r, Imported *out, Error *e);
 
-/* All of these.  Every tensor of the folder is then used, or one that the importer lists as to be
-** ignored.  On failure nothing stays allocated. */
+/* Makes all of these.  Afterwards every tensor of the folder is used or is listed as ignored by the
+** importer.  On failure nothing stays allocated. */
 int importer_run(const ImportRequest *r, Imported *out, Error *e);
 void importer_free(Imported *out); /* harmless on {0} */
 
