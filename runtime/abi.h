@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT
-** The interface of a compiled model: every generated header contains this
-** text, once however many models a program includes.  Needs nothing but the
-** C library's stddef.h and stdint.h; C99 and C++.
+** The interface of a compiled model: every generated header contains this text, once however many
+** models a program includes.  It needs only the C library's stddef.h and stdint.h; C99 and C++.
 **
-** A model called P exports the functions listed at the end with P_ in front.
-** The caller owns five regions; the model allocates nothing:
-**   WEIGHTS  parameters, canonical layout; written by P_update only, shared by
-**            threads and instances.  float32; built with --precision bf16 --inference,
-**            those that only products and lookups take are bfloat16, rounded to
-**            nearest, ties to even; with --weights they are packed as 8 or 4 bits each
-**            (strata_tensor.type)
+** A model called P exports the functions listed at the end with P_ in front.  The caller owns five
+** regions; the model allocates nothing:
+**   WEIGHTS  parameters, canonical layout; only P_update writes them, threads and instances
+**            share them.  float32.  Built with --precision bf16 --inference, those that only
+**            products and lookups read are bfloat16, rounded to nearest, ties to even; with
+**            --weights they are packed as 8 or 4 bits each (strata_tensor.type)
 **   STATE    one per sequence: caches of prefill and decode, and what operations over time
-**            carry of it, whose size does not depend on its length; position
+**            carry, whose size does not depend on the sequence's length; position
 **            independent (save, restore, fork with memcpy).  A routed layer caches the
-**            tokens that its route takes: a state has room for all, of which only those that come
-**            are written to (memory from mmap is taken page by page), or for a share of them
-**   ARENA    scratch, one per concurrent call; contents are not kept
-**   TRAIN    gradients, then the two moments of AdamW, in the order of
-**            finality: 3 * P_GRADIENTS floats (tensors start on cache lines); of models that
-**            Muon trains too, its momentum lies where the first moment would, and there are
-**            strata_model.second_moments floats of second moments; nothing of frozen tensors;
-**            then, of builds with --precision bf16, the weights as products
-**            want them, packed by P_update and by nobody else: no need to save them.
-**            P_TRAIN_BYTES says how large it is
-**   CTX      control block: one per thread of calls; holds the last error's text
+**            tokens that its route takes.  A state has room for all tokens, but only those
+**            that come are written (memory from mmap is allocated page by page), or for a
+**            share of them
+**   ARENA    scratch, one per concurrent call; its contents do not outlive the call
+**   TRAIN    gradients, then the two moments of AdamW, in the order in which gradients become
+**            final: 3 * P_GRADIENTS floats (tensors start on cache lines).  For models that
+**            Muon trains too, its momentum lies in place of the first moment, and there are
+**            strata_model.second_moments floats of second moments.  Frozen tensors have
+**            nothing here.  Builds with --precision bf16 then have the weights packed for
+**            products, which only P_update writes and which need not be saved.
+**            P_TRAIN_BYTES is the size
+**   CTX      control block: one per calling thread; holds the last error's text
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
 #ifndef STRATA_ABI
@@ -39,26 +38,23 @@ extern "C" {
 #define STRATA_ALIGN 64
 #define STRATA_MAGIC UINT64_C(0x31617461727453ff)
 
-/*
-** status.
-** What can be seen to be wrong is refused before anything is done: NULL, regions that are not
-** aligned, numbers and ids out of range, unknown flags, reserved members that are not zero, a
-** control block that another model prepared, a state that was damaged, one state twice in a batch.
-** How large a region is cannot be seen: the caller asks for its size (P_arena_bytes, ..., 0 where
-** the arguments of those are wrong).
-*/
+/* Status.  A call refuses what it can see to be wrong before it does anything: NULL, regions that
+** are not aligned, numbers and ids out of range, unknown flags, reserved members that are not zero,
+** a control block that another model prepared, a damaged state, one state twice in a batch.  It
+** cannot see the size of a region: ask for the size that is needed (P_arena_bytes and others return
+** 0 for wrong arguments). */
 enum {
     STRATA_OK = 0,
     STRATA_ERROR_ARGUMENT = 1, /* a size, pointer or token id is wrong */
     STRATA_ERROR_CPU = 2,      /* the processor lacks a feature the code needs */
     STRATA_ERROR_STATE = 3,    /* a state of another model or another context */
-    /* the sequence would be longer than the context, or a route took more of it than the state
-       ** has room for; states are as they were before the call */
+    /* the sequence would be longer than the context, or a route took more tokens than the state has
+    ** room for; states are unchanged */
     STRATA_ERROR_FULL = 4,
     STRATA_ERROR_MISSING = 5, /* built without this function (--inference) */
     STRATA_ERROR_STOPPED = 6, /* the 'final' callback asked to stop */
     STRATA_ERROR_CHECK = 7,   /* a --check build found a stray access */
-    STRATA_ERROR_PAST = 8     /* a state does not keep what going back so far needs */
+    STRATA_ERROR_PAST = 8     /* a state does not hold what is needed to go back so far */
 };
 
 /* fn(arg, task, worker) for task = 0 .. tasks-1, on any threads, in any order;
@@ -74,15 +70,15 @@ typedef void (*strata_gemm_fn)(void *user, int64_t m, int64_t n, int64_t k, cons
 /* begin = 1 before, 0 after kernel 'index' of the kernel table ran on this worker */
 typedef void (*strata_profile_fn)(void *user, int32_t index, int32_t begin, int32_t worker);
 
-/* logits and loss take the form that generates, where routes choose otherwise while they are
-** trained */
+/* logits and loss use the form that generates, if routes choose in another way in training */
 enum { STRATA_AS_GENERATED = 1 };
 
-/* For measurements, of models that call OpenBLAS: none of the products does, or all that could do;
-** no effect on other models. */
+/* For measurements of models that call OpenBLAS: no product calls it, or every product that can.
+** No effect on other models. */
 enum { STRATA_NO_BLAS = 2, STRATA_ALL_BLAS = 4 };
 
-/* tokens that any window lets a state go back by (state_truncate), and that extend appends */
+/* the number of tokens by which a state with a window can go back (state_truncate), and the most
+** that extend appends */
 enum { STRATA_BACK = 4 };
 
 typedef struct strata_setup {
@@ -98,17 +94,18 @@ typedef struct strata_setup {
     /* for measurements: 1 + millionths of tokens that each route takes, evenly spaced; 0: as it
     ** decides */
     int32_t routed;
-    /* For measuring beyond the model's context, without states: the longest sequence, with a
+    /* For measurements beyond the model's context, without states: the longest sequence, with a
     ** control block of strata_ctx_bytes (0: the context); and rotations stretched by YaRN, a factor
-    ** and what multiplies them, 0.1 ln factor + 1 (factor 0: as they are). */
+    ** and a scale, 0.1 ln factor + 1 (factor 0: not stretched). */
     int32_t length;
     float yarn, yarn_scale;
     int32_t reserved[2]; /* zero */
 } strata_setup;
 
-/* strata_adamw.muon: what is made orthogonal is the gradient moved on by the momentum, not the
-** momentum; a matrix's rate is that of the update times 0.2 sqrt(its longer side), so that its
-** steps are as large as AdamW's, not times sqrt(rows / columns) if that is more than 1. */
+/* strata_adamw.muon.  With STRATA_NESTEROV, the gradient plus the momentum is made orthogonal, not
+** the momentum alone.  With STRATA_MATCH_RMS, a matrix's rate is the update's times 0.2 sqrt(its
+** longer side), so that its steps are as large as AdamW's; otherwise it is the update's times
+** max(1, sqrt(rows / columns)). */
 enum { STRATA_NESTEROV = 1, STRATA_MATCH_RMS = 2 };
 
 typedef struct strata_adamw {
@@ -116,8 +113,8 @@ typedef struct strata_adamw {
     double lr, beta1, beta2, eps, weight_decay; /* at least 0; beta1, beta2 below 1 */
     double grad_scale; /* gradients are multiplied by this first (clipping); at least 0 */
     int64_t step;      /* 1-based, for the bias correction */
-    /* of models that Muon trains too (strata_model.muon_tensors): momentum, below 1; how often its
-    ** update is brought nearer to an orthogonal one, 1 to 100; STRATA_NESTEROV, STRATA_MATCH_RMS */
+    /* for models that Muon trains too (strata_model.muon_tensors): momentum, below 1; the number of
+    ** Newton-Schulz steps, 1 to 100; STRATA_NESTEROV, STRATA_MATCH_RMS */
     double momentum;
     int32_t newton_schulz;
     uint32_t muon;
@@ -125,15 +122,15 @@ typedef struct strata_adamw {
 } strata_adamw;
 
 typedef struct strata_loss {
-    /* of another size than this one's, only 'loss' and 'cross_entropy' are looked at */
+    /* with another size, only 'loss' and 'cross_entropy' are written */
     size_t struct_size;
     double loss;          /* mean over tokens, routing terms included */
     double cross_entropy; /* mean over tokens, nats */
     uint64_t draw;        /* in, forward_backward: which random numbers it draws; 0: none */
-    /* in: NULL, or room for the share of tokens that each route takes [strata_model.routed] */
+    /* in: NULL, or an array for the share of tokens that each route takes [strata_model.routed] */
     double *routed;
-    /* in, forward_backward: which row of a larger batch the first of 'tokens' is. A number that is
-    ** drawn depends on 'draw', on the row there and on the position, on no other row. */
+    /* in, forward_backward: the row of a larger batch at which 'tokens' begins.  A random number
+    ** depends on 'draw', on its row in that batch and on the position, and on no other row. */
     int64_t row;
     int64_t reserved[3]; /* zero */
 } strata_loss;
@@ -141,16 +138,16 @@ typedef struct strata_loss {
 /* Gradients [first, first + count) are final.  Not 0: stop (STRATA_ERROR_STOPPED). */
 typedef int32_t (*strata_range_fn)(void *user, int64_t first, int64_t count);
 
-/* forward_backward: adds to the gradients that are there; takes the packed weights that update left
-** in TRAIN, which holds if all of WEIGHTS were last written by update with this TRAIN (no effect
-** where there are none). */
+/* Flags of forward_backward.  STRATA_ACCUMULATE adds to the existing gradients.  STRATA_PACKED uses
+** the packed weights that update left in TRAIN; set it only if update, with this TRAIN, was the
+** last to write all of WEIGHTS (no effect if there are no packed weights). */
 enum { STRATA_ACCUMULATE = 1, STRATA_PACKED = 2 };
 
 /*
 ** The descriptor: position independent, offsets are bytes from its start.
 */
-/* strata_tensor.type; matrices of small weights are packed, which nobody needs to know who lets
-** strata_weights_read fill WEIGHTS */
+/* strata_tensor.type; matrices of small weights are packed, but strata_weights_read fills WEIGHTS
+** correctly */
 enum { STRATA_F32 = 0, STRATA_BF16 = 1, STRATA_Q8 = 2, STRATA_Q4 = 3 };
 
 typedef struct strata_tensor {
@@ -158,12 +155,13 @@ typedef struct strata_tensor {
     int32_t rank;
     int64_t shape[4];
     int64_t weight; /* first element in WEIGHTS, in floats (4 bytes) whatever the type */
-    /* first element in TRAIN's gradients, and in each moment (strata_tuning.second); of frozen
-    ** tensors, which have none and are the last ones in the table, the end of all gradients */
+    /* first element among the gradients in TRAIN, and in each moment (strata_tuning.second).
+    ** Frozen tensors have none and are the last ones in the table; for them it is the end of all
+    ** gradients */
     int64_t gradient;
     int64_t count;
-    /* 1: weight decay applies; -1: a buffer, which no gradient trains: in the gradients' place is a
-    ** statistic of the step, of which update makes its new value */
+    /* 1: weight decay applies; -1: a buffer, which no gradient trains: in place of the gradient is
+    ** a statistic of the step, from which update computes the new value */
     int32_t decay;
     int32_t init; /* 0: all 'value'; 1: normal, deviation 'value'; 2: 'values'; 3: even on a line */
     double value;
@@ -183,13 +181,15 @@ typedef struct strata_tuning {
     double weight_decay; /* instead of the update's; -1: the update's */
 } strata_tuning;
 
-/* strata_kernel.used: in a training step; in prefill and decode; on the tokens that a route takes,
-** so that its work is of their share (pairs: of its square) */
+/* strata_kernel.used: in the forward or backward part of a training step; in prefill and decode;
+** for the tokens that a route takes only, so that its work is multiplied by their share (pairs: by
+** its square) */
 enum { STRATA_FORWARD = 1, STRATA_BACKWARD = 2, STRATA_DECODE = 4, STRATA_SOME = 8 };
-/* strata_kernel.blas: a product that OpenBLAS could do, that it does (but of few rows) */
+/* strata_kernel.blas: a product that OpenBLAS can compute; one that it does compute (except for few
+** rows) */
 enum { STRATA_BLAS_CAN = 1, STRATA_BLAS_DOES = 2 };
 
-/* What all of a kernel's calls in one call of the model compute and move. */
+/* The work of all calls of a kernel in one call of the model. */
 typedef struct strata_work {
     int64_t calls;
     double flops_per_token, bytes_per_token;
@@ -231,7 +231,7 @@ typedef struct strata_model {
     uint64_t seed;
     int64_t chunk;     /* tokens per task, at most */
     int64_t gradients; /* floats of gradients in TRAIN, and of each moment, padding included */
-    /* string: the sublayer that sees later tokens, "" if none; then there is no decoding */
+    /* string: the sublayer that sees later tokens, "" if none; such a model cannot decode */
     uint32_t acausal;
     uint32_t probe_table; /* offset: what probe takes and gives; none in objects */
     int32_t probe_inputs, probe_results;
@@ -239,14 +239,14 @@ typedef struct strata_model {
     int32_t forms;  /* 2: it generates otherwise than it is trained (STRATA_AS_GENERATED); else 1 */
     int32_t routed; /* routes that take some tokens only */
     uint32_t routed_table; /* offset: a uint32_t each, the offset of its site's string */
-    /* string: where a route chooses among later tokens too, "" if nowhere; then there is no
-    ** decoding */
+    /* string: the site at which a route chooses among later tokens too, "" if there is none; such a
+    ** model cannot decode */
     uint32_t ahead;
     int32_t learned_positions; /* 1: there are none beyond the context */
     int32_t small;             /* STRATA_Q8 or STRATA_Q4: built with --weights; else 0 */
     int64_t state_per_routed;  /* of state_per_token: what only tokens that routes take need */
-    /* of state_constant: what operations over time carry; every prefill and decode reads and writes
-    ** all of it */
+    /* the part of state_constant that operations over time carry; every prefill and decode reads
+    ** and writes all of it */
     int64_t state_carried;
     double momentum; /* the spec's settings of Muon, as in strata_adamw */
     int32_t newton_schulz;
@@ -256,17 +256,18 @@ typedef struct strata_model {
     uint32_t tuning_table;  /* offset: a strata_tuning by tensor; 0: AdamW trains all alike */
     int64_t second_moments; /* floats of them in TRAIN, padding included */
     int64_t muon_bytes;     /* of TRAIN: what Muon works in */
-    /* string: the values of what the spec declares with option { }, JSON: {"width": 64}; "{}":
-    ** nothing */
+    /* string: the values of the spec's options, option { }, as JSON: {"width": 64}; "{}" if there
+    ** are none */
     uint32_t options;
-    /* string: who multiplies matrices, "generated" kernels, "openblas", or "auto": both; but for
-    ** the first, cblas_sgemm is called, from the threads that call the model and run its tasks */
+    /* string: the implementation of matrix products, "generated" kernels, "openblas", or "auto" for
+    ** both.  Except for the first, the threads that call the model and run its tasks call
+    ** cblas_sgemm */
     uint32_t blas;
-    /* STRATA_F32, STRATA_BF16 or STRATA_Q8: what states keep of keys and values, but of averages,
+    /* STRATA_F32, STRATA_BF16 or STRATA_Q8: the type of keys and values in states, except averages,
     ** which are float32 */
     int32_t cache;
-    /* a hash of the operations that make logits of tokens and parameters: with another one, weights
-    ** mean something else; 0: not known */
+    /* a hash of the operations that compute logits from tokens and parameters: with another hash,
+    ** weights have another meaning; 0: not known */
     uint64_t function;
 } strata_model;
 
@@ -282,14 +283,11 @@ static inline int64_t strata_ctx_bytes(const strata_model *m, int64_t length) {
 #define strata_tunings(m) ((const strata_tuning *)((const char *)(m) + (m)->tuning_table))
 #define strata_kernels(m) ((const strata_kernel *)((const char *)(m) + (m)->kernel_table))
 
-/*
-** The functions of a model, as a table for programs that handle several.
-** tokens, targets: int32 [B,T] row-major.
-** Threads: no function has memory of its own.  Calls at the same time need a ctx, an arena and
-** states each (and a TRAIN, which sum_squares only reads); weights may be shared, unless one of
-** the calls is an update.  A ctx belongs to no thread, nor does an arena, whose contents do not
-** outlive a call, nor a state: each may be used by one thread now and by another later.
-*/
+/* The functions of a model, as a table for programs that handle several models. tokens, targets:
+** int32 [B,T] row-major.  Threads: no function has memory of its own.  Concurrent calls need a ctx,
+** an arena and states each (and a TRAIN, which sum_squares only reads); they may share weights
+** unless one of them is an update.  A ctx, an arena (whose contents do not outlive a call) and a
+** state belong to no thread: one thread may use them now and another one later. */
 typedef struct strata_api {
     size_t struct_size;
     const strata_model *(*model)(void);
@@ -304,9 +302,9 @@ typedef struct strata_api {
     ** arena_bytes(n, workers). */
     int32_t (*prefill)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens,
                        int64_t n, float *logits);
-    /* Appends one token to each of 'batch' sequences, at most strata_model.chunk; logits
-    ** [batch, V]. arena_bytes(batch, workers). States are distinct (one that is there twice is
-    ** refused) and of one context and share; their lengths may differ. */
+    /* Appends one token to each of 'batch' sequences, at most strata_model.chunk; logits [batch,
+    ** V]. arena_bytes(batch, workers).  States must be distinct and have the same context and
+    ** share; their lengths may differ. */
     int32_t (*decode)(void *ctx, const void *w, void *const *states, int32_t batch, void *arena,
                       const int32_t *tokens, float *logits);
     /* Logits of every position [B,T,V]; arena_bytes(B * T, workers). */
@@ -318,40 +316,40 @@ typedef struct strata_api {
                                 const int32_t *tokens, const int32_t *targets, int64_t B, int64_t T,
                                 float scale, uint32_t flags, strata_range_fn final, void *user,
                                 strata_loss *out);
-    /* Sum of squares of gradients [first, first+count), fixed order; buffers' are none. */
+    /* Sum of squares of gradients [first, first+count) in a fixed order, without buffers. */
     int32_t (*sum_squares)(void *ctx, const void *train, int64_t first, int64_t count, double *out);
-    /* AdamW on parameters [first, first+count) in gradient order. Updates that run at the same time
-    ** must not share a tensor: rows of it are packed together. A buffer's rule runs in the update
-    ** that has its first number, and so does all of what Muon does with a tensor; such updates must
-    ** not run at the same time. */
+    /* AdamW on parameters [first, first+count) in gradient order.  Concurrent updates must not
+    ** share a tensor, because its rows are packed together.  A buffer's rule, and all work of Muon
+    ** on a tensor, run in the update that has the first number of it; such updates must not run at
+    ** the same time. */
     int32_t (*update)(void *ctx, void *w, void *train, int64_t first, int64_t count,
                       const strata_adamw *how);
     /* The loss alone, no gradients; arena_bytes(B * T, workers). */
     int32_t (*loss)(void *ctx, const void *w, void *arena, const int32_t *tokens,
                     const int32_t *targets, int64_t B, int64_t T, float *nll /* [B,T] */,
                     strata_loss *out);
-    /* Why the last call with this ctx failed, "" if it did not; "" where ctx is no control block of
-    ** this model, which a call that is given one cannot write to. */
+    /* Why the last call with this ctx failed; "" if it did not fail, or if ctx is no control block
+    ** of this model, because a call cannot write to such a block. */
     const char *(*message)(const void *ctx);
-    /* Standalone programs only.  Forward, with what 'probe' looks at: results, one
-    ** after another, into out.  w: WEIGHTS, the probe's inputs behind them;
-    ** arena: probe_arena_bytes(B * T, workers); taken: [strata_model.routed, B, T],
-    ** 1 at tokens that a route takes, 0 at others, or NULL. */
+    /* Standalone programs only.  Runs the forward pass of the probe and writes its results one
+    ** after another to out. w: WEIGHTS followed by the probe's inputs; arena: probe_arena_bytes(B *
+    ** T, workers); taken: [strata_model.routed, B, T], 1 at tokens that a route takes and 0 at
+    ** others, or NULL. */
     size_t (*probe_arena_bytes)(int64_t tokens, int32_t workers);
     int32_t (*probe)(void *ctx, const void *w, void *arena, const int32_t *tokens,
                      const int32_t *targets, int64_t B, int64_t T, float *out, uint8_t *taken,
                      strata_loss *loss);
-    /* States for routed models: state_bytes and state_init have room for all tokens of a context in
-    ** every layer; these, in routed layers, for 'share' millionths of it, rounded up. Where a route
-    ** takes more, prefill and decode return STRATA_ERROR_FULL, the message says of which sequence,
-    ** and all states of the call are as they were: it can be repeated with fewer sequences, or with
-    ** larger states. States of a batch need one share. */
+    /* States for routed models.  States of state_bytes and state_init have room for all tokens of a
+    ** context in every layer; these have room for 'share' millionths of them, rounded up, in routed
+    ** layers.  If a route takes more, prefill and decode return STRATA_ERROR_FULL, the message
+    ** names the sequence, and all states of the call are unchanged: repeat it with fewer sequences
+    ** or with larger states.  States of a batch need the same share. */
     size_t (*state_bytes_share)(int64_t context, int32_t share);
     int32_t (*state_init_share)(void *ctx, void *state, int64_t context, int32_t share);
-    /* Makes 'to', a state that was made empty, the same sequence as 'from'; their contexts and
+    /* Copies the sequence of 'from' to 'to', which must be an empty state; their contexts and
     ** shares may differ. */
     int32_t (*state_copy)(void *ctx, void *to, const void *from);
-    /* Tokens of a state's sequence; -1: it is no state of this model. */
+    /* The number of tokens in a state's sequence; -1 if it is no state of this model. */
     int64_t (*state_length)(const void *state);
     /* Takes the last tokens of a sequence away: 'length' are left, and what comes next is as if the
     ** others had never been. To none, and to all, every state goes. Else, if the model has
@@ -362,20 +360,19 @@ typedef struct strata_api {
     ** else it is STRATA_ERROR_PAST, and the state is as it was. Where it may be needed, keep a copy
     ** (memcpy, state_copy). */
     int32_t (*state_truncate)(void *ctx, void *state, int64_t length);
-    /* Appends n tokens, at most STRATA_BACK, to a sequence, as n calls of decode do, bit for bit,
-    ** but weights are read once; logits behind each of them [n, V]. arena_bytes(n, workers). With
-    ** state_truncate, or a copy of the state, a program can try what another model proposes. */
+    /* Appends n tokens, at most STRATA_BACK, to a sequence with the bits of n calls of decode, but
+    ** reads weights once; logits after each of them [n, V]. arena_bytes(n, workers).  With
+    ** state_truncate, or a copy of the state, a program can check what another model proposes. */
     int32_t (*extend)(void *ctx, const void *w, void *state, void *arena, const int32_t *tokens,
                       int64_t n, float *logits);
     void *reserved[3];
 } strata_api;
 
-/*
-** What a shared library (--emit shared) exports besides, as "strata_model_api": the table, for
-** programs that load a library and do not know the model's name. struct_size of *api is its size;
-** a table of another size is STRATA_ERROR_ARGUMENT. Members of functions that it lacks are NULL.
-** Every library has it by this name: in a process with several, ask dlsym by the library's handle.
-*/
+/* A shared library (--emit shared) also exports "strata_model_api", which fills a table for
+** programs that load a library without knowing the model's name. struct_size of *api is the size of
+** the table; another size is STRATA_ERROR_ARGUMENT.  Members of functions that the library lacks
+** become NULL.  Every library has this name: in a process with several libraries, pass the
+** library's handle to dlsym. */
 typedef int32_t (*strata_model_api_fn)(strata_api *api);
 
 #ifdef __cplusplus

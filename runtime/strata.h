@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** libstrata for programs: a thread pool to inject into models (abi.h), their weights
-** in files, tokenizers, sampling, and the standalone program around one model.  POSIX systems only.
-** A pool may serve any number of models and threads of calls; calls that meet take turns.
+** libstrata for programs: a thread pool for models (abi.h), their weights in files, tokenizers,
+** sampling, and the standalone program around one model.  POSIX systems only.  A pool may serve
+** any number of models and calling threads; concurrent calls take turns.
 */
 #ifndef STRATA_H
 #define STRATA_H
@@ -14,9 +14,9 @@ extern "C" {
 
 typedef struct strata_pool strata_pool;
 
-/* 'threads' workers, the caller of strata_par_for being one of them; 0: as many as
-** the process may run on.  NULL: not that many threads can be started, or a negative number
-** (errno). */
+/* Starts 'threads' workers, including the caller of strata_par_for; 0: as many as there are
+** processors for the process.  NULL, with errno, if so many threads cannot be started or the number
+** is negative. */
 strata_pool *strata_pool_new(int32_t threads);
 void strata_pool_free(strata_pool *pool);
 int32_t strata_pool_workers(const strata_pool *pool); /* 0: of NULL */
@@ -27,12 +27,11 @@ void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg);
 /* Processors that this process may run on (its affinity). */
 int32_t strata_processors(void);
 
-/* Parameters: the initial values of a seed; from and to safetensors files, atomically, with
-** the model's names, checked against its table; written over no file but an empty one and one of
-** safetensors; a file that says which values its spec's options
-** had (-D) is refused by a model that was built with others and computes something else.  0, or
-** an exit status of the standalone program with a line of text in 'message' (of 'size' bytes, may
-** be NULL). */
+/* Parameters: their initial values for a seed, and safetensors files with the model's names, which
+** are checked against its table.  Writing is atomic and replaces only empty files and safetensors
+** files.  Reading refuses a file that was trained with other values of the spec's options (-D) if
+** the model computes something else.  Returns 0, or an exit status of the standalone program with a
+** line of text in 'message' (of 'size' bytes, may be NULL). */
 void strata_weights_init(const strata_model *m, uint64_t seed, float *weights);
 int32_t strata_weights_read(const strata_model *m, const char *file, float *weights, char *message,
                             size_t size);
@@ -49,22 +48,23 @@ typedef struct strata_sampling {
     uint64_t seed;
     int32_t ids;      /* 0 … this - 1 can be chosen: the vocabulary, or fewer */
     int32_t reserved; /* zero */
-    /* 1 to 1000: positive logits of tokens of the sequence, from its first on, are divided by it,
-    ** others multiplied; 1, or 0, or a struct_size that ends before: none. */
+    /* 1 to 1000: divides positive logits of tokens that the sequence already has and multiplies
+    ** negative ones. 1, 0, or a struct_size that ends before this member mean no penalty. */
     double repeat_penalty;
 } strata_sampling;
 
-/* A sampler is one thread's at a time, and with a penalty one sequence's. */
+/* A sampler may be used by one thread at a time and, with a penalty, for one sequence. */
 typedef struct strata_sampler strata_sampler;
 int32_t strata_sampler_new(const strata_sampling *how, strata_sampler **out, char *message,
                            size_t size);
 void strata_sampler_free(strata_sampler *s);
-/* The token for a position of a sequence: the same for the same logits, settings, position and,
-** with a penalty, tokens seen, of which it becomes one.  -1: a logit is not finite. */
+/* The token for a position of a sequence.  It depends on logits, settings, position and, with a
+** penalty, on the tokens seen, to which it is added. -1 if a logit is not finite. */
 int32_t strata_sampler_next(strata_sampler *s, const float *logits, int64_t position);
-/* Tokens of the sequence that were not drawn, its prompt's; nothing without a penalty. */
+/* Adds tokens of the sequence that were not drawn, such as its prompt; no effect without a
+** penalty. */
 void strata_sampler_see(strata_sampler *s, const int32_t *tokens, int64_t n);
-/* Another sequence begins: no token was seen. */
+/* Begins another sequence: forgets all tokens seen. */
 void strata_sampler_forget(strata_sampler *s);
 
 /*
@@ -76,24 +76,25 @@ void strata_sampler_forget(strata_sampler *s);
 typedef struct strata_tokenizer strata_tokenizer;
 
 int32_t strata_tokenizer_read(const char *file, strata_tokenizer **out, char *message, size_t size);
-/* From a file's bytes, which need not live on. */
+/* The same from a file's bytes, which may be freed afterwards. */
 int32_t strata_tokenizer_parse(const void *bytes, size_t length, strata_tokenizer **out,
                                char *message, size_t size);
-/* Of a model without such a file: "bytes", "chars", whose characters a file of weights has
-** ('weights' may be NULL for "bytes").  If the model's spec names a file, the message does too. */
+/* The tokenizer of a model without such a file: "bytes", or "chars", whose characters are in a file
+** of weights ('weights' may be NULL for "bytes").  If the model's spec names a file, the error
+** message names it. */
 int32_t strata_tokenizer_of_model(const strata_model *m, const char *weights,
                                   strata_tokenizer **out, char *message, size_t size);
 void strata_tokenizer_free(strata_tokenizer *t);
-/* strata_weights_write, and what the tokenizer keeps there (chars: its characters). */
+/* strata_weights_write, with the tokenizer's data (chars: its characters). */
 int32_t strata_weights_write_with(const strata_model *m, const char *file, const float *weights,
                                   const strata_tokenizer *t, char *message, size_t size);
 
 /* Ids are 0 … this - 1. */
 int32_t strata_tokenizer_ids(const strata_tokenizer *t);
-/* The id that stands between texts, one of those that end a text; -1: none is known. */
+/* The id that stands between texts, one of those that end a text; -1 if none is known. */
 int32_t strata_tokenizer_end(const strata_tokenizer *t);
-/* All ids that end a text: how many there are, the first 'room' of them in 'ids', which may be
-** NULL if 'room' is 0.  A program that generates ends at each of them. */
+/* Returns the number of ids that end a text and writes the first 'room' of them to 'ids', which may
+** be NULL if 'room' is 0.  A program that generates ends at each of them. */
 int32_t strata_tokenizer_ends(const strata_tokenizer *t, int32_t *ids, int32_t room);
 /* The id that begins a text, whether or not STRATA_TEMPLATE puts it in front; -1: none is known. */
 int32_t strata_tokenizer_begin(const strata_tokenizer *t);
@@ -107,8 +108,8 @@ enum {
     STRATA_CONTINUES = 8 /* a decoder's ids do not begin a text, whose first space would go */
 };
 
-/* Room for ids or bytes of the caller, and how many there are, which may be more than the room:
-** then the first ones are written and the call can be repeated.  No NUL is added to text. */
+/* An array of the caller for ids or bytes, and the number of results, which may exceed the room:
+** then only the first ones are written, and the call can be repeated.  No NUL is added to text. */
 typedef struct strata_ids {
     int32_t *at;
     size_t room, count;
@@ -118,30 +119,31 @@ typedef struct strata_text {
     size_t room, length;
 } strata_text;
 
-/* Text that is no UTF-8 is read with U+FFFD for what makes no character.  'flags': STRATA_TEMPLATE
-** and STRATA_PLAIN of encode, STRATA_SPECIALS of decode; others are refused, as are ids that the
-** tokenizer does not have. */
+/* Bytes that are not UTF-8 are read as U+FFFD.  'flags': STRATA_TEMPLATE and STRATA_PLAIN for
+** encode, STRATA_SPECIALS for decode; other flags are refused, and so are ids that the tokenizer
+** does not have. */
 int32_t strata_tokenizer_encode(const strata_tokenizer *t, const char *text, size_t length,
                                 uint32_t flags, strata_ids *ids, char *message, size_t size);
 int32_t strata_tokenizer_decode(const strata_tokenizer *t, const int32_t *ids, size_t count,
                                 uint32_t flags, strata_text *text, char *message, size_t size);
 
-/* A text that comes id by id and never ends within a character; of one thread, and of a tokenizer
-** that lives as long.  'flags': STRATA_SPECIALS, STRATA_CONTINUES.  NULL: no memory, or other
-** flags (errno ENOMEM, EINVAL). */
+/* Decodes a text id by id into whole characters.  A decoder belongs to one thread, and its
+** tokenizer must outlive it.  'flags': STRATA_SPECIALS, STRATA_CONTINUES.  NULL: no memory, or
+** other flags (errno ENOMEM, EINVAL). */
 typedef struct strata_decoder strata_decoder;
 strata_decoder *strata_decoder_new(const strata_tokenizer *t, uint32_t flags);
 void strata_decoder_free(strata_decoder *d);
-/* The text ends where 'stop' begins, whichever of several comes first, and however many ids it
-** takes: what may be the beginning of one is held back.  Not 0: no memory, or no text. */
+/* Ends the text where 'stop' begins, or at the first of several such texts, however many ids it
+** takes: text that may begin one is held back.  Not 0: no memory, or an empty text. */
 int32_t strata_decoder_stop(strata_decoder *d, const char *stop);
-/* 1: it has come, until strata_decoder_end; push gives nothing any more. */
+/* 1 if a stop was reached; push then returns no text until strata_decoder_end. */
 int32_t strata_decoder_stopped(const strata_decoder *d);
-/* The text of one more id, "" while a character is incomplete; *length bytes and a NUL, until the
-** next call.  NULL: no memory, or an id that the tokenizer does not have (errno ENOMEM, EINVAL). */
+/* The text of one more id, "" while a character is incomplete: *length bytes and a NUL, valid until
+** the next call.  NULL: no memory, or an id that the tokenizer does not have (errno ENOMEM,
+** EINVAL). */
 const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length);
-/* What was held back, and what an incomplete character leaves, U+FFFD or nothing; another text may
-** begin, with the same ends. */
+/* Returns what was held back, with U+FFFD or nothing for an incomplete character.  Another text may
+** begin afterwards, with the same stops. */
 const char *strata_decoder_end(strata_decoder *d, size_t *length);
 
 /*
@@ -175,9 +177,9 @@ typedef struct strata_step {
     strata_pool *pool; /* may be used from the functions of a strata_reducer */
 } strata_step;
 
-/* What moves numbers between ranks. Functions are called by one thread of a rank, by all ranks in
-** the same order; they return 0, or the exit status that a failure means (4: communication failed),
-** which ends the rank. */
+/* Moves numbers between ranks.  One thread of each rank calls the functions, all ranks in the same
+** order.  They return 0, or the exit status of a failure (4: communication failed), which ends the
+** rank. */
 typedef struct strata_reducer {
     size_t struct_size; /* sizeof(strata_reducer) */
     void *user;
@@ -196,7 +198,7 @@ typedef struct strata_reducer {
     const char *(*message)(void *user); /* why the last call failed, one line; may be NULL */
 } strata_reducer;
 
-/* What a standalone program is given by who starts it. */
+/* Services that the caller of a standalone program may provide. */
 typedef struct strata_services {
     size_t struct_size;  /* sizeof(strata_services) */
     strata_gemm_fn gemm; /* NULL: the model's own products */
@@ -204,12 +206,12 @@ typedef struct strata_services {
     const strata_reducer *reducer; /* NULL: one rank */
 } strata_services;
 
-/* The standalone program: parses the command line, returns the exit status. services, gemm: NULL:
-** none. Threads of a process can each be a rank. */
+/* The standalone program: parses the command line and returns the exit status. services and gemm
+** may be NULL.  Several threads of a process can each be a rank. */
 int strata_main(int argc, char **argv, const strata_api *api);
 int strata_main_services(int argc, char **argv, const strata_api *api,
                          const strata_services *services);
-/* With a service that older programs know. */
+/* The same with the one service that older programs know. */
 int strata_main_with(int argc, char **argv, const strata_api *api, strata_gemm_fn gemm);
 
 #ifdef __cplusplus
