@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** What code generation is told of a model, from its spec.
+** What code generation needs to know about a model, from its spec.
 */
 #ifndef STRATA_MODEL_INFO_H
 #define STRATA_MODEL_INFO_H

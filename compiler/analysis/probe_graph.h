@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT
-** The graph of a standalone program's probe: the model's forward pass, with what it
-** reports on the way.  Its inputs are parameters of their own:
+** The graph of a standalone program's probe: the model's forward pass, and what it reports.  The
+** inputs are parameters of the probe:
 **   probe.codes.0        [codes, dim]   directions; weights are measured along them
-**   probe.keep.S         [1]            source S is multiplied by it: 0 leaves it out
-**   probe.direction.S    [dim]          the direction that it is given; 0: it is not followed
-** (A parameter for each source, not one for all: equal layers then share their kernels.)
-** Its outputs are sums over tokens, named KIND:INDEX:SITE for those who read the graph, and "nll":
-**   source           [1] mean square of the embedding (0) and of each sublayer's output
-**   read             [1 + 2 codes]      mean square; weight along each code, its square
-**   gate             [2] mean, and mean square, of a sigmoid or tanh in the mixer or a route; SITE:
-**                    its Lua line
-**   layer            [1]                mean square of the sum of a layer's outputs
-**   similarity       [2 layers] its cosine with each layer's, of tokens that both have an output
-**                    of; 1 at those
-**   route            [3] 1 at tokens that a list of rows has; mean square of the outputs that the
-**                    route
-**                                       at SITE decides about, at those and at the others ([1]:
-**                                       there are none)
-**   load             [numbers of a buffer] what a step sums up for its rule: of moe's, 1 at the
-**                    experts that a token takes; SITE: the buffer
-** Last in each is how many tokens it is over: what has rows for some tokens only is summed over
-** those. A read along code c, when source s is given direction c and nothing else is, gives the
-** weight with which it takes s, token by token: what depends on data (attention over depth, gates)
-** is taken as it is and not differentiated.
+**   probe.keep.S         [1]            a factor of source S; 0 leaves the source out
+**   probe.direction.S    [dim]          the direction of source S; 0 means that it is not followed
+** (Each source has a parameter of its own, so that equal layers share their kernels.) The outputs
+** are sums over tokens, named KIND:INDEX:SITE for readers of the graph, and "nll":
+**   source           [1]            mean square of the embedding (0) and of each sublayer's output
+**   read             [1 + 2 codes]  mean square; weight along each code, and its square
+**   gate             [2]            mean, and mean square, of a sigmoid or tanh in the mixer or a
+**                                   route; SITE is its Lua line
+**   layer            [1]            mean square of the sum of a layer's outputs
+**   similarity       [2 layers]     its cosine with each layer, over tokens that have an output of
+**                                   both; 1 at these tokens
+**   route            [3]            1 at a list's tokens; mean square of the outputs that the route
+**                                   at SITE decides about, at these tokens and at the others ([1]
+**                                   if there are none)
+**   load             [buffer]       what a step sums for the rule of the buffer at SITE: for moe, 1
+**                                   at the experts that a token takes
+** The last number of each is the number of tokens: values with rows for some tokens only are
+** summed over these.  A read along code c, when source s has direction c and no other source has
+** one, is the weight with which the read takes s, token by token.  What depends on data (attention
+** over depth, gates) is held constant and not differentiated.
 */
 #ifndef STRATA_PROBE_GRAPH_H
 #define STRATA_PROBE_GRAPH_H

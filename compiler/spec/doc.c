@@ -80,9 +80,9 @@ static const char *derived(const char *name) {
 
 static const char head[] =
     "# Primitives\n\n"
-    "On this page you look up the operations that a mixer, sublayer or route can use, with their\n"
-    "shapes and gradients.  It is generated from the op table, `compiler/graph/ops.def`; do not "
-    "edit it.\n\n"
+    "Look up the operations that a mixer, sublayer or route can use, with their shapes and "
+    "gradients.\n"
+    "This page is generated from the op table, `compiler/graph/ops.def`; do not edit it.\n\n"
     "    strata inspect SPEC --graph                 the operations of a spec\n\n"
     "## Shapes\n\n"
     "A tensor has a shape of inner axes.  An activation also has one row per token "

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
-** Tokenizers in files of other programs.  Which of them a file is, its content says:
-**   tokenizer.json   byte-level BPE (GPT-2, Llama 3, Qwen) and BPE of characters with byte
-**                    fallback (Llama 2), unigram, as the package 'tokenizers' writes them
+** Tokenizers in files of other programs.  The content of a file tells its format:
+**   tokenizer.json   byte-level BPE (GPT-2, Llama 3, Qwen), BPE of characters with byte fallback
+**                    (Llama 2), and unigram, as the package 'tokenizers' writes them
 **   *.model          SentencePiece: BPE and unigram
-**   *.tiktoken       lines of base64, a space and a rank; what is not in such a file, the pattern
-**                    and the special tokens, follows from the number of its ranks (see
-**                    tiktoken_known) or is told
-** What a file asks for and this version does not do is refused by name.  What is not
-** UTF-8 is kept where there are ids of all bytes; else it is read with U+FFFD for each part that
-** makes no character, SentencePiece's with one for each byte, as those libraries do.  Text has no
-** limit; encoding takes O(n log n).
-** A Tokenizer that was read does not change any more: any number of threads may use it.
+**   *.tiktoken       lines of base64, a space and a rank; the pattern and the special tokens, which
+**                    such a file does not have, follow from the number of its ranks
+**                    (tiktoken_known) or are given
+** What a file asks for and this version cannot do is refused by name.  Bytes that are not UTF-8
+** are kept if there are ids of all bytes.  Otherwise U+FFFD replaces each part that makes no
+** character, or each byte for SentencePiece, as those libraries do.  Text may have any length;
+** encoding takes O(n log n).  A Tokenizer does not change after it was read, so any number of
+** threads may use it.
 */
 #ifndef STRATA_TOKENIZER_FILE_H
 #define STRATA_TOKENIZER_FILE_H

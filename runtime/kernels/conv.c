@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Causal convolution over the rows of sequences.  Columns are lanes; a vector's columns go through
-** all rows of a task with their taps in registers, four at a time.  Rows whose past, or, backward,
-** whose future, is not in the same sequence of this call go one by one.  Either way a result is one
-** chain of multiply-adds that begins with the earliest row, so that its bits do not depend on
-** where a call or a task begins.
+** Causal convolution over the rows of sequences.  Lanes are columns; a vector's columns pass
+** through all rows of a task with four taps at a time in registers.  Rows whose past (or,
+** backward, future) is not in the same sequence of this call are processed one by one.  In both
+** cases a result is one chain of multiply-adds that begins with the earliest row, so that its bits
+** do not depend on where a call or a task begins.
 */
 #include "taps.h"
 

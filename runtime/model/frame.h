@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** What a model's functions share: the control block, a sequence's state, and the frame of one call
-** of a program, with what is found in it: where operands lie, a worker's scratch, the workers.
+** Shared by the model's functions: the control block, a sequence's state, and the frame of one
+** call of a program, with functions that find operands, a worker's scratch, and the workers.
 */
 #ifndef STRATA_FRAME_H
 #define STRATA_FRAME_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
 ** Muon (Keller Jordan 2024, as torch.optim.Muon defines it): a matrix moves against an orthogonal
-** one near its momentum, which Newton-Schulz steps make of it:
+** matrix near its momentum, which Newton-Schulz steps compute:
 **   X = M / |M|     X = a X + (b A + c A A) X, A = X X^T, 'newton_schulz' times
-** on the transpose where the matrix has more rows than columns.  Products are those of gemm.c: the
-** bits of an element depend on its row, its column and the number of steps, on no thread.
+** on the transpose if the matrix has more rows than columns.  Products are those of gemm.c: the
+** bits of an element depend on its row, its column and the number of steps, and not on threads.
 */
 #include "muon_update.h"
 #include "functions.h"

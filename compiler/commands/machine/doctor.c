@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** strata doctor: what a build needs and whether it is there, what this machine is,
-** and the command to go on with.
+** strata doctor: reports what a build needs and whether it is installed, what this machine is, and
+** the next command to type.
 */
 #include "blas_environment.h"
 #include "blas_library.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** strata weights: what its commands share. */
+** Shared by the commands of strata weights.
+*/
 #ifndef STRATA_WEIGHT_TOOLS_H
 #define STRATA_WEIGHT_TOOLS_H
 

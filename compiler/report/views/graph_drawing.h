@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The picture of a graph while it is drawn: what its parts share. */
+** Shared by the files that draw the picture of a graph.
+*/
 #ifndef STRATA_GRAPH_DRAWING_H
 #define STRATA_GRAPH_DRAWING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** The passes that made a model's programs: their times and what they did to the number of nodes,
+** The passes that made a model's programs: their times and their effects on the number of nodes,
 ** and the graph after one of them.
 */
 #include "pass_notes.h"

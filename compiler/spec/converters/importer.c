@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Running an importer; see importer.h.  specs/library/import/kit.lua is the part of it that is
-** written in Lua.
+** Runs an importer; see importer.h. specs/library/import/kit.lua is the part that is written in
+** Lua.
 */
 #include "importer.h"
 #include "importer_plan.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
-** Regular expressions of tokenizers' files, matched by PCRE2.
-** They are written for other libraries: Oniguruma (tokenizer.json) and Rust's regex (tiktoken).
-** What means something else to PCRE2 is rewritten, what has no counterpart is refused by name.
-** A match that takes more than PCRE2's limits of steps or memory is an error.  So is a text whose
-** matches look at far more of it than they take: what all of them may cost grows with the text, not
-** with its square.
+** Regular expressions of tokenizers' files, matched by PCRE2.  They were written for other
+** libraries: Oniguruma (tokenizer.json) and Rust's regex (tiktoken).  Parts with another meaning
+** in PCRE2 are rewritten, and parts without a counterpart are refused by name.  A match that
+** exceeds PCRE2's limits of steps or memory is an error.  So is a text whose matches examine far
+** more of it than they take: the cost of all matches grows with the length of the text, not with
+** its square.
 */
 #ifndef STRATA_PATTERN_H
 #define STRATA_PATTERN_H

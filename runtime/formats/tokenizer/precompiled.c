@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** See precompiled.h.  Of what begins at a place the shortest text that the map has decides, and
-** what it stands for takes the place of the whole character, marks and all, if that is short.
+** See precompiled.h.  At each position, the shortest text in the map that begins there is used.
+** Its replacement takes the place of the whole character, marks included, if the character is
+** short.
 */
 #include "precompiled.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The object of text_facts.h in the bytes of a tokenizer's file: where it is, and files with and
-** without it.  Without it a file is, byte for byte, what it was.
+** Finds the object of text_facts.h in the bytes of a tokenizer's file, and writes the file with
+** and without it.  Without the object, the file has its original bytes.
 */
 #include "text_facts.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Text to ids, of tokenizers of files: what is done before there are words. */
+** Text to ids, for tokenizers of files: the steps before there are words.
+*/
 #include "file_tables.h"
 
 #include <stdlib.h>

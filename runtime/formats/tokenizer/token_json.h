@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Reading tokenizer.json: what its parts share. */
+** Shared by the files that read tokenizer.json.
+*/
 #ifndef STRATA_TOKEN_JSON_H
 #define STRATA_TOKEN_JSON_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** tokenizer.json: members of its objects, and what is said of wrong ones. */
+** tokenizer.json: members of its objects, and errors about them.
+*/
 #include "token_json.h"
 
 #include <string.h>

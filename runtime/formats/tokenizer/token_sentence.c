@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
-** SentencePiece's normalizer, character by character of what its map and its pieces leave. */
+** SentencePiece's normalizer, character by character, for text that its map and its pieces leave
+** over.
+*/
 #include "file_tables.h"
 
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** Attention of a few queries to a cache, of problems whose scores are shaped.
+** Attention of a few queries to a cache, for problems with shaped scores.
 **
-** Heads of a group, of latents all there are, see the same keys: what they multiply are matrices.
-** A tile of keys stays in the second-level cache while it meets all rows of the task, some of its
-** keys at a time in the first-level cache, ROWS_TOGETHER rows at a time in registers; then its
-** values do, some columns at a time.  The next tile's keys are asked for meanwhile.
+** The heads of a group (for latents, all heads) see the same keys, so their products are matrix
+** products.  A tile of keys stays in the second-level cache while it is multiplied by all rows of
+** the task: some of its keys at a time are in the first-level cache, and ROWS_TOGETHER rows at a
+** time in registers.  Its values follow in the same way, some columns at a time.  The next tile's
+** keys are prefetched meanwhile.
 */
 #include "attention_few.h"
 #include "row_parts.h"

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT
-** What forward and backward attention share: a tile of KEYS keys against a
-** panel of PANEL queries.
+** Shared by forward and backward attention: a tile of KEYS keys against a panel of PANEL queries.
 **
-** A panel holds queries side by side, one a lane: [d][PANEL] floats.  Scores
-** of a tile are [key][PANEL].  So a softmax over keys never adds across lanes,
-** every query is a lane of its own (its bits depend on no other query), and
-** every product is the same micro-kernel: broadcast one operand, multiply by
-** two vectors of the other, accumulate in registers.
+** A panel holds queries side by side, one per lane: [d][PANEL] floats.  Scores of a tile are
+** [key][PANEL].  A softmax over keys therefore never adds across lanes, every query has a lane of
+** its own (its bits depend on no other query), and every product uses the same micro-kernel:
+** broadcast one operand, multiply by two vectors of the other, accumulate in registers.
 **
-** With products of bfloat16 what is multiplied is rounded as it is brought near, and these
-** are the same micro-kernels; or, where the processor multiplies pairs of bfloat16s, those
-** of attention_pairs.h, with the same tiles and panels.
+** With products of bfloat16, operands are rounded when they are loaded into panels, and the same
+** micro-kernels are used; if the processor multiplies pairs of bfloat16 numbers, those of
+** attention_pairs.h are used with the same tiles and panels.
 **
-** Tiles start at multiples of KEYS and blocks of queries at multiples of
-** BLOCK, counted from a sequence's start: results don't depend on the split
-** into tasks.
+** Tiles start at multiples of KEYS and blocks of queries at multiples of BLOCK, counted from the
+** start of a sequence, so that results do not depend on the split into tasks.
 */
 #ifndef STRATA_ATTENTION_TILE_H
 #define STRATA_ATTENTION_TILE_H

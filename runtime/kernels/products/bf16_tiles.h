@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Blocks of bfloat16 products in tiles: 32 x 32 sums are four tiles, to which each 32 steps
-** add what two tiles of either operand give.  32 rows of the left operand stay in the first-level
-** cache while the panels of a block go past them, from the second-level cache; what is stored
-** costs more than what is loaded, so that all steps of a block are added up in registers.
+** Blocks of bfloat16 products in tiles: 32 x 32 sums are four tiles, and every 32 steps add the
+** products of two tiles of each operand. 32 rows of the left operand stay in the first-level cache
+** while the panels of a block stream past them from the second-level cache.  Storing costs more
+** than loading, so all steps of a block are added up in registers.
 **
 ** Part of bf16_dot.h.
 */

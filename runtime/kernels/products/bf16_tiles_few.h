@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
-** Products of few steps in tiles, as attention has them: operands are in the first-level cache, and
-** what starts and ends a sum counts as much as its steps.  The panel stays in tiles if it has room
-** there; sums of 16 x 16 end one after another, so that storing one goes on beside the next one's
-** products (side by side, four of them wait for each other: 179 cycles for 128 of products).
+** Products of few steps in tiles, as in attention: operands are in the first-level cache, and
+** starting and ending a sum costs as much as its steps.  The panel stays in tiles if it fits.
+** Sums of 16 x 16 end one after another, so that storing one overlaps with the products of the
+** next (when four of them ended together, they waited for each other: 179 cycles for 128 cycles of
+** products).
 **
 ** Part of bf16_dot.h.
 */

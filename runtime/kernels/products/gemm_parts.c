@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
-** Matrix products of float32 in tiles: y = x w^T, dx = dy w and dw += dy^T x where the processor
-** has tiles (parts.h says what is multiplied; elsewhere gemm.c).
+** Matrix products of float32 in tiles: y = x w^T, dx = dy w and dw += dy^T x on processors with
+** tiles (parts.h says what is multiplied; other processors use gemm.c).
 **
 ** All three are C[rows, columns] (+)= A B.  Parts of 32 rows of A, STEPS_PART steps of each, stay
-** in the first-level cache, and the panels of B, 32 columns, go past them from the second-level
-** one.  The sums of STEPS_PART steps begin at zero and are added to C in order, so that they are
-** rounded at their own size: the bits of an element depend on its row of A, its column of B and the
-** number of steps, nothing else.
+** in the first-level cache, and panels of 32 columns of B stream past them from the second-level
+** cache.  Sums of STEPS_PART steps begin at zero and are added to C in order, so that they are
+** rounded at their own size.  The bits of an element depend only on its row of A, its column of B
+** and the number of steps.
 */
 #include "kernels.h"
 

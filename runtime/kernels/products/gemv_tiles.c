@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
-** y = x w^T of bfloat16s for few rows of x (decoding), in tiles (tiles.h).  See gemv.h.
+** y = x w^T of bfloat16 numbers for few rows of x (decoding), in tiles (tiles.h).  See gemv.h.
 **
-** Rows of w are the left operand, 16 of them a tile, loaded as they lie: nothing of w is packed,
-** and each weight is read from memory once for up to 64 rows of x.  Rows of x are turned around
-** first, in groups of up to 16 that are the columns of a tile.
+** Rows of w are the left operand, 16 per tile, loaded without packing, and each weight is read
+** from memory once for up to 64 rows of x.  Rows of x are transposed first, in groups of up to 16
+** that are the columns of a tile.
 **
-** An element is the chain of pairs of steps that t_dot adds up, whatever rows of x or of w are
-** taken together.  Chains are long in coming; where there is room, two tiles of w make twice as
-** many.
+** An element is the chain of pairs of steps that t_dot adds up, whichever rows of x or of w are
+** processed together.  Chains have a long latency; if there is room, two tiles of w double their
+** number.
 */
 #include "gemv.h"
 

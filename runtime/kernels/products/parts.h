@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
-** float32 products in tiles of bfloat16 (arXiv:1904.06376, section 3): a number is the sum of
-** three bfloat16s, 'parts' of 8 bits each, and a product that of the six products of parts which
-** count, the smallest first; the other three together are below 2^-24 of it.  Parts, products and
-** sums below 2^-126 count as 0, so that numbers below 2^-103 lose places; infinities, and numbers
-** that round to one as bfloat16, give NaN.
+** float32 products in tiles of bfloat16 (arXiv:1904.06376, section 3).  A number is the sum of
+** three bfloat16 numbers, 'parts' of 8 bits each.  A product is the sum of the six largest
+** products of parts, the smallest first; the other three together are below 2^-24 of it.  Parts,
+** products and sums below 2^-126 count as 0, so that numbers below 2^-103 lose digits; infinities,
+** and numbers that round to infinity as bfloat16, give NaN.
 **
-** Both operands are cut into units of 32 rows or columns by 32 steps, which are two tiles of each
-** part, first the largest.  Pair p of a tile's 32 steps is steps p and p + 16: no number has to
-** change its lane for it.
+** Both operands are cut into units of 32 rows or columns by 32 steps, which are two tiles for each
+** part, the largest part first.  Pair p of a tile's 32 steps is steps p and p + 16, so that no
+** number has to change its lane.
 */
 #ifndef STRATA_PARTS_H
 #define STRATA_PARTS_H

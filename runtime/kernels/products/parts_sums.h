@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Sums of products of parts (parts.h): 32 rows of the left operand against panels of the right one.
-** Four tiles hold 32 x 32 sums, to which each 32 steps add the six products that count, the
-** smallest first; of either operand two tiles are loaded for four products.  What is needed next is
-** asked for meanwhile, and finished sums are added to what they belong to.
+** Sums of products of parts (parts.h): 32 rows of the left operand against panels of the right
+** one.  Four tiles hold 32 x 32 sums, to which every 32 steps add the six products, the smallest
+** first; two tiles of each operand are loaded for four products.  Meanwhile the next operands are
+** prefetched, and finished sums are added to the result.
 */
 #ifndef STRATA_PARTS_SUMS_H
 #define STRATA_PARTS_SUMS_H

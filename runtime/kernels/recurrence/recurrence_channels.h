@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** Recurrences whose heads have values of one number, and many of which share queries and keys of
-** whole vectors: a lane is a channel.  States, keys, queries and decays then lie in memory as they
-** are worked on, and gradients of what heads share are sums of vectors.  Tokens go one by one, as
-** in recurrence_lanes.h.
+** Recurrences whose heads have values of one number, where many heads share queries and keys of
+** whole vectors: a lane is a channel.  States, keys, queries and decays are used in their memory
+** layout, and gradients of what heads share are sums of vectors.  Tokens are processed one by one,
+** as in recurrence_lanes.h.
 */
 #ifndef STRATA_KERNELS_RECURRENCE_CHANNELS_H
 #define STRATA_KERNELS_RECURRENCE_CHANNELS_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
-** Recurrences whose heads have few numbers of state: a lane is a head.  Tokens go one by one, as
-** the definition has them, which for so small a state is less work than matrices of a chunk, whose
-** rows would be vectors of a few numbers and zeros.
+** Recurrences whose heads have a small state: a lane is a head.  Tokens are processed one by one,
+** as in the definition.  For so small a state this is less work than the matrices of a chunk,
+** whose rows would be vectors with few numbers and many zeros.
 **
 ** A block is some tokens of some heads, as arrays [token][part][room] with heads side by side;
-** parts are a head's channels or numbers of state.  What several heads share each has its own of.
+** parts are a head's channels or the numbers of its state.  What several heads share is copied for
+** each.
 */
 #ifndef STRATA_KERNELS_RECURRENCE_LANES_H
 #define STRATA_KERNELS_RECURRENCE_LANES_H
