@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT
-<<<<<<< HEAD
-** From the plans of a model's programs (pipeline.h) to machine code.  The tables that the driver
-** walks are filled, and row kernels numbered (tables/); then a back end (backend.h) writes both.
-** The kernel library is linked to them as an object that was made with the compiler, or is in the
-** same module.
-=======
-** From a model's graph to machine code.  The steps: plan each of the model's programs
-** (pipeline.c); number its row kernels and write the tables that the driver executes; put them
-** into an LLVM module and let LLVM compile it (both object.c).  The kernel library is part of the
-** module, or it is an object from the compiler's own build and linked in.
->>>>>>> 7cc2dbb2 (Heads of files of analysis and code generation: what each does, in sentences read once (issue 60))
+** From the plans of a model's programs (pipeline.h) to machine code.  First the tables are filled
+** that the driver executes, and row kernels are numbered (tables/); then a back end (backend.h)
+** writes both.  The kernel library is part of the module, or it is an object from the compiler's
+** own build and linked in.
 */
 #ifndef STRATA_CODEGEN_H
 #define STRATA_CODEGEN_H

@@ -10,9 +10,9 @@
 
 /* == What a build chooses ================================================= */
 
-/* What a training step keeps of the forward part for the backward part: --memory. */
+/* What a training step stores of the forward part for the backward part: --memory. */
 typedef enum Keep {
-    KEEP_AUTO,  /* what kernels pass on anyway, and what is far sooner loaded than computed again */
+    KEEP_AUTO,  /* what kernels pass on anyway, and what loads much faster than it is recomputed */
     KEEP_SMALL, /* as little as can be: products are computed again too */
     KEEP_FAST   /* also what is sooner loaded than computed again */
 } Keep;
@@ -43,11 +43,11 @@ typedef struct Form {
 Graph *pass_two_phase(Graph *g, TwoPhase how); /* depth reads share a pass over sources */
 Graph *pass_form(Graph *g, Form form);
 Graph *pass_decays(Graph *g); /* recurrences take factors of decays */
-/* Adds an output "grad.NAME" for each parameter that "loss" is made of, but for those that are
-** frozen; zeros where nothing flows back.  Nodes that turn out to be useless stay behind:
-** graph_extract drops them. */
+/* Adds an output "grad.NAME" for each parameter that "loss" depends on, except frozen ones; it is
+** zero if no gradient reaches the parameter.  Useless nodes stay in the graph until graph_extract
+** drops them. */
 void pass_gradient(Graph *g);
-/* The same with other rules than op_info: for testing that wrong ones show. */
+/* The same with rules other than those of op_info, to test that wrong rules are noticed. */
 void pass_gradient_rules(Graph *g, const OpInfo *rules);
 Graph *pass_simplify(Graph *g);  /* identities */
 Graph *pass_precision(Graph *g); /* products take bfloat16 */

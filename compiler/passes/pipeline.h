@@ -37,23 +37,6 @@ typedef struct PassInfo {
 
 extern const PassInfo pass_info[PASSES];
 
-<<<<<<< HEAD
-=======
-/* The programs of a model: its logits, its loss, a training step; logits and loss in the form that
-** generates token by token, if that form differs (plan_has_forms); the probe; and the rules of
-** buffers, which run after a step. */
-enum {
-    PLAN_LOGITS,
-    PLAN_LOSS,
-    PLAN_TRAIN,
-    PLAN_GENERATE,
-    PLAN_SCORE,
-    PLAN_PROBE,
-    PLAN_RULES,
-    PLANS
-};
-
->>>>>>> 47f40d11 (Comments of the passes: one statement a sentence, the field's words (issue 60))
 /* What happened to a pass. */
 typedef struct PassEvent {
     PassId pass;

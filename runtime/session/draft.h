@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** A smaller model of the same vocabulary proposes tokens, which the model looks at in one call, at
-** nearly the cost of one token's (speculative decoding, arXiv 2211.17192).  A proposal holds if it
-** is the token that is drawn anyway, by the same logits, seed and position: the text is the one
-** without a draft, at any temperature.
+** Speculative decoding (arXiv 2211.17192): a smaller model of the same vocabulary proposes tokens,
+** and the model checks them in one call, at nearly the cost of one token.  A proposal is accepted
+** if it is the token that would be drawn anyway, by the same logits, seed and position: the text
+** is the same as without a draft, at any temperature.
 */
 #ifndef STRATA_DRAFT_H
 #define STRATA_DRAFT_H

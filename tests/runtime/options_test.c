@@ -72,6 +72,19 @@ static void short_names(void **state) {
     assert_string_equal(o.value[OPTION_PROMPT].text, "hello");
     assert_int_equal(o.value[OPTION_STOP].length, 2);
     options_free(&o);
+    static const char *const lines[] = { "train --data a b -D w=3", "train --data a b -Dw=3",
+                                         "train -D w=3 --data a b",
+                                         "train --data a b -D w=3 --resume" };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(parse(&o, lines[i], &e), 0);
+        assert_int_equal(o.value[OPTION_DATA].length, 2);
+        assert_int_equal(o.value[OPTION_DEFINE].length, 1);
+        assert_string_equal(o.value[OPTION_DEFINE].list[0], "w=3");
+        options_free(&o);
+    }
+    assert_int_equal(parse(&o, "generate --stop a -Dog -w W", &e), 0);
+    assert_int_equal(o.value[OPTION_STOP].length, 2);
+    options_free(&o);
     Text t = { 0 };
     options_help(&t, &program_options, "m", COMMAND_GENERATE);
     assert_non_null(strstr(t.at, "\n  -w, --weights FILE  "));

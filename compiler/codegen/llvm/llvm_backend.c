@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The back end of LLVM.  A model is a module of tables, row kernels and the kernel library; or of
-** tables alone, to be linked with the library's object and one for each row kernel
+** The back end of LLVM.  A model's module contains tables, row kernels and the kernel library; or
+** only the tables, to be linked with the library's object and one object per row kernel
 ** (kernel_objects.h).
 */
 #include "tables.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT
-<<<<<<< HEAD
-** Row kernels get numbers: those that can share code the same one, which is emitted once.
-=======
 ** Numbers the row kernels.  Kernels that can share code get the same number and are emitted once.
->>>>>>> 7cc2dbb2 (Heads of files of analysis and code generation: what each does, in sentences read once (issue 60))
 */
 #include "tables.h"
 #include "fatal.h"

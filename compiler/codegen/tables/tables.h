@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT
-<<<<<<< HEAD
-** The tables of a model in the making: program.c fills them, a back end writes them. */
-=======
-** The tables of a model under construction: program.c fills them, object.c emits them.
+** The tables of a model under construction: program.c fills them, a back end writes them.
 */
->>>>>>> 7cc2dbb2 (Heads of files of analysis and code generation: what each does, in sentences read once (issue 60))
 #ifndef STRATA_TABLES_H
 #define STRATA_TABLES_H
 

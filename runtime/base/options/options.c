@@ -148,11 +148,6 @@ static int find_letter(const Options *o, const char *word) {
     return t->options;
 }
 
-/* Ends the words of an option that takes several, and is no option's value. */
-static bool ends_words(const Options *o, const char *word) {
-    return strncmp(word, "--", 2) == 0 || find_letter(o, word) < o->table->options;
-}
-
 /* Is 'word' this option?  *value: what is joined to it, NULL where nothing is. */
 static bool is_row(const OptionRow *r, const char *word, const char **value) {
     size_t n = strlen(r->name), dashes = n > 1 ? 2 : 1;
@@ -163,6 +158,23 @@ static bool is_row(const OptionRow *r, const char *word, const char **value) {
     if (n == 1) *value = r->kind == OPTION_IS_CHOICE || r->kind == OPTION_IS_PAIR ? rest : NULL;
     else *value = *rest == '=' ? rest + 1 : NULL;
     return *value != NULL;
+}
+
+/* An option whose name is one letter: "-D", "-DNAME=VALUE".  A text may begin like the latter. */
+static bool is_letter(const Options *o, const char *word) {
+    const char *value;
+    for (int i = 0; i < o->table->options; i++) {
+        const OptionRow *r = &o->table->option[i];
+        if (!r->name[1] && option_is_in(r, o->command) && is_row(r, word, &value)
+            && (!value || (r->kind == OPTION_IS_PAIR && strchr(value, '='))))
+            return true;
+    }
+    return find_letter(o, word) < o->table->options;
+}
+
+/* Ends the words of an option that takes several, and is no option's value. */
+static bool ends_words(const Options *o, const char *word) {
+    return strncmp(word, "--", 2) == 0 || is_letter(o, word);
 }
 
 static int find_option(const Options *o, const char *word, const char **value) {
