@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** See machine_products.h.  A product is timed at its place in a training step, between row kernels
-** and beside other threads.  The models are MLPs, one for each size.
+** and beside other threads.  The timed models are made of MLPs that contain a product of each
+** size.
 */
 #include "machine_products.h"
 
