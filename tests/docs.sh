@@ -20,6 +20,16 @@ for page in README.md docs/*.md; do
         [ -e "$folder/$file" ] || { echo "docs.sh: $page names $file, which is not there"; exit 1; }
     done
 done
+# Files that documents name, by whole or shorter paths, exist; MODEL_TYPE.lua stands for any.
+find . \( -name .git -o -name 'build*' \) -prune -o -type f -print >"$work/files"
+for page in README.md docs/*.md specs/library/*.md python/README.md; do
+    grep -ohE '`[a-z0-9_./-]+/[a-z0-9_-]+\.[a-z]+`|`[a-z0-9_-]+\.(c|h|def)`' "$page" | tr -d '`' |
+        grep -E '\.(c|h|def|lua|sh|py|txt|cmake)$' | sort -u >"$work/named" || true
+    while read -r file; do
+        grep -qE "/$(echo "$file" | sed 's/[.]/[.]/g')\$" "$work/files" ||
+            fail "$page names $file, which is not there"
+    done <"$work/named"
+done
 # the table of what to edit: every path in it, folders end in /
 grep -oE '`[a-z_]+/[a-zA-Z0-9_./*-]+`' docs/changing.md |
     tr -d '`' | sort -u >"$work/paths"

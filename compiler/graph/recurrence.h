@@ -20,7 +20,7 @@ typedef struct RecurrenceShape {
 } RecurrenceShape;
 
 RecurrenceShape recurrence_shape(const Node *n);
-/* Numbers of a head's state up to which tokens go one by one: runtime/kernels/recurrence_lanes.h
+/* Numbers of a head's state up to which tokens go one by one: recurrence_lanes.h
 ** says when. */
 enum { RECURRENCE_SMALL = 32 };
 /* Operations per token: of the form by chunks, in which a token meets half a chunk on average, or,
