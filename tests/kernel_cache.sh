@@ -220,9 +220,11 @@ for i in 1 2 3 4; do
     touch -d "$i days ago" $kernels/$(name $i)
 done
 touch $kernels/mine
-touch -d '2 days ago' $kernels/new-1-0123456789abcdef
-touch $kernels/new-2-0123456789abcdef
+touch $kernels/new-1-0123456789abcdef
+exec 8>$kernels/new-2-0123456789abcdef
+flock 8
 same 'a full cache'
+exec 8>&-
 [ -e $kernels/$(name 1) ] || fail "expected what was used last to stay"
 for i in 2 3 4; do
     [ ! -e $kernels/$(name $i) ] || fail "expected what was used $i days ago to go"

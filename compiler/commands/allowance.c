@@ -251,11 +251,11 @@ static void touch_stack(void) {
 /* A process that starts; what 'used' its parent's seconds counts as its own. */
 static void begin(Allowance *a, const sigset_t *mask, int words, double used) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    output_guard();
-    process_release(mask);
     int console = a->inner ? -1 : dup(STDERR_FILENO);
     FILE *f = console >= 0 ? fdopen(console, "w") : NULL;
     if (f) a->console = f;
+    output_guard(a->console);
+    process_release(mask);
     a->inner = true;
     if (words >= 0) dup2(words, STDERR_FILENO);
     touch_stack();

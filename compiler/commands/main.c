@@ -189,6 +189,6 @@ int main(int argc, char **argv) {
     console_fill_closed();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    output_guard();
+    output_guard(stderr);
     return on_own_stack(run_whole, &(TypedWords){ argc, argv });
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -96,7 +97,8 @@ void process_said(int words, Error *e) {
 
 /* Starts argv[0] with standard output going to 'out' and standard error to 'words', where
 ** these are files; 0 or an errno. */
-static int start(pid_t *child, char *const *argv, const sigset_t *mask, int out, int words) {
+static int start(pid_t *child, char *const *argv, char *const *variables, const sigset_t *mask,
+                 int out, int words) {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
     posix_spawnattr_init(&attributes);
@@ -107,7 +109,7 @@ static int start(pid_t *child, char *const *argv, const sigset_t *mask, int out,
     if (out >= 0) number = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     if (!number && words >= 0)
         number = posix_spawn_file_actions_adddup2(&files, words, STDERR_FILENO);
-    if (!number) number = posix_spawnp(child, argv[0], &files, &attributes, argv, environ);
+    if (!number) number = posix_spawnp(child, argv[0], &files, &attributes, argv, variables);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return number;
@@ -131,9 +133,30 @@ static int by_limit(const char *tool, Error *e) {
     return e->status;
 }
 
-int process_run(char *const *argv, const sigset_t *mask, Error *e) {
+/* The environment with TMPDIR, in memory that is one piece; NULL: there is none. */
+static char **with_temporary(const char *folder) {
+    size_t n = 0, length = strlen(folder) + sizeof "TMPDIR=";
+    while (environ[n])
+        n++;
+    char **variables = malloc((n + 2) * sizeof *variables + length);
+    if (!variables) return NULL;
+    char *own = (char *)(variables + n + 2);
+    print_text(own, length, "TMPDIR=%s", folder);
+    size_t to = 0;
+    variables[to++] = own;
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0) variables[to++] = environ[i];
+    variables[to] = NULL;
+    return variables;
+}
+
+int process_run(char *const *argv, const char *temporary, const sigset_t *mask, Error *e) {
     pid_t child;
-    int words = process_listen(), number = start(&child, argv, mask, -1, words), status = STATUS_OK;
+    char **variables = with_temporary(temporary);
+    if (!variables) return error_memory(e, argv[0], strlen(temporary));
+    int words = process_listen(), status = STATUS_OK;
+    int number = start(&child, argv, variables, mask, -1, words);
+    free(variables);
     if (number) {
         if (words >= 0) close(words);
         if (number == EAGAIN) return process_unstarted(number, e);
@@ -185,7 +208,7 @@ int process_read(char *const *argv, const char *name, const sigset_t *mask, cons
                  Text *output, Error *e) {
     pid_t child;
     int out = process_listen(), words = process_listen(), stop, status = STATUS_OK;
-    int number = out < 0 || words < 0 ? errno : start(&child, argv, mask, out, words);
+    int number = out < 0 || words < 0 ? errno : start(&child, argv, environ, mask, out, words);
     if (number) status = error_errno(e, argv[0], "run", number);
     int how = number ? 0 : process_wait(child, tick, &stop);
     if (!number && stop) status = process_stopped(stop, e);

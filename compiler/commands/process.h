@@ -40,8 +40,9 @@ const char *process_error(int words, char *said, size_t size);
 /* What an errno says of a process that could not be started. */
 int process_unstarted(int number, Error *e);
 
-/* Runs a program found in PATH; STATUS_IO if it cannot run or fails, 128+n if stopped. */
-int process_run(char *const *argv, const sigset_t *mask, Error *e);
+/* Runs a program found in PATH, whose temporary files go to a folder; STATUS_IO if it cannot run or
+** fails, 128+n if stopped. */
+int process_run(char *const *argv, const char *temporary, const sigset_t *mask, Error *e);
 
 /* Runs a program that we built and adds what it writes to 'output'.  If it fails, its exit
 ** status and first line of error become ours, with 'name' in front; 128+n if stopped. */

@@ -40,6 +40,8 @@ static void empty(int folder, int depth) {
     }
 }
 
+void remove_content(int folder) { empty(folder, 0); }
+
 void remove_folder(const char *path) {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder >= 0) {

@@ -7,6 +7,8 @@
 #include "command.h"
 #include "process.h"
 #include "program_cache.h"
+#include "temporary.h"
+#include "work_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,28 +40,23 @@ static int build(const Model *m, const char *output, Allowance *a, Error *e) {
 
 /* Builds it where nobody else looks, and leaves nothing there. */
 static int build_apart(const Model *m, Allowance *a, int *program, Error *e) {
-    const char *where = getenv("TMPDIR");
-    char folder[256], path[384];
-    int n = snprintf(folder, sizeof folder, "%s/strata-XXXXXX", where && *where ? where : "/tmp");
-    if (n >= (int)sizeof folder)
-        return error_set(e, STATUS_USER,
-                         "TMPDIR: expected a name of at most 240 bytes, found a longer one");
-    if (!mkdtemp(folder)) return error_errno(e, folder, "make a folder for the program", errno);
-    allowance_keep(a, folder);
-    snprintf(path, sizeof path, "%s/%s", folder, m->name);
-    int status = build(m, path, a, e);
+    WorkFolder w;
+    char path[WORK_FILE_PATH];
+    int status = work_folder_open(&w, a, e);
+    if (status) return status;
+    snprintf(path, sizeof path, "%s/%s", w.path, m->name);
+    status = build(m, path, a, e);
     *program = status ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (!status && *program < 0) status = error_errno(e, path, "open it", errno);
-    unlink(path);
-    rmdir(folder);
-    allowance_drop(a, folder);
+    work_folder_close(&w, a);
     return status;
 }
 
 /* Of processes that all find none, one builds it and the others take that. */
 static int build_cached(const Model *m, ProgramCache *c, Allowance *a, int *program, Error *e) {
     const char *found;
-    cache_lock(c);
+    if (cache_lock(c))
+        temporary_note(a->console, c->fresh, ", which a command that was killed left: removed");
     *program = cache_find(c, &found);
     if (*program >= 0) return STATUS_OK;
     if (found) tell(a, c->path, "the program of this spec", found, ", built anew");

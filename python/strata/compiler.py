@@ -5,11 +5,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from .library import Error
 from .model import Model
+from .temporary import WorkFolder
 
 # Libraries that were built without a name of their own, kept while the process runs: a folder each,
 # as the system knows a library by its path.
@@ -60,7 +60,7 @@ def compile(spec, output=None, *, inference=False, cpu=None, choices=None, optio
     declares with option { }, by name."""
     _known(compile, unknown)
     choices = choices or {}
-    folder = tempfile.TemporaryDirectory(prefix="strata-python-")
+    folder = WorkFolder()
     if not isinstance(spec, os.PathLike) and ("\n" in spec or spec.lstrip().startswith("return")):
         text, spec = spec, Path(folder.name, "spec.lua")
         spec.write_text(text, "utf-8")

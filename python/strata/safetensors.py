@@ -3,9 +3,10 @@
 import errno
 import json
 import os
-import tempfile
 
 import numpy
+
+from .temporary import open_beside
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4",
           "U8": "u1", "I8": "i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "U64": "<u8",
@@ -96,26 +97,16 @@ def write(path, tensors, metadata=None, bf16=(), overwrite=False):
         at += x.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    folder = os.path.dirname(os.path.abspath(path))
+    path = os.fsdecode(path)
+    file, draft = open_beside(path)
     try:
-        handle, draft = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path))
-    except OSError as error:  # which names the file beside it
-        raise OSError(error.errno, error.strerror, path) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             file.write(len(text).to_bytes(8, "little") + text)
             for x in blocks:
                 file.write(x.tobytes())
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(draft, 0o666 & ~_umask())
-        os.replace(draft, path)
+            os.replace(draft, path)
     except BaseException:
         os.unlink(draft)
         raise
-
-
-def _umask():
-    now = os.umask(0o77)
-    os.umask(now)
-    return now

@@ -3,15 +3,16 @@
 **
 ** Output appears whole or not at all.  It is written to PATH.strata-tmp, flushed to the disk and
 ** renamed, and the folder is flushed.  The temporary file is created new and locked while a
-** process writes it; one that a killed process left is replaced.  A target that exists and is no
-** regular file (a symbolic link included) is refused, except devices such as /dev/null,
-** /dev/stdout and /dev/fd/N, which are written directly. place.h says which files may be replaced.
+** process writes it; one that a killed process left is removed (temporary.h).  A target that exists
+** and is no regular file (a symbolic link included) is refused, except devices such as /dev/null,
+** /dev/stdout and /dev/fd/N, which are written directly.  place.h says which files may be replaced.
 **
 ** Input is checked to be a regular file and not to change while it is read.
 */
 #ifndef STRATA_FILES_H
 #define STRATA_FILES_H
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "error.h"
@@ -39,11 +40,15 @@ int output_check(const char *path, bool keep_previous, Error *e);
 /* Whether what is written there is no file that appears, but goes on to somebody. */
 bool output_is_stream(const char *path);
 
-/* For programs, not for libraries: from now on SIGINT, SIGTERM and SIGHUP, where they are not
+/* Names what killed commands left in the folder of a path that is going to be written. */
+void output_tell_left(const char *path);
+
+/* For programs, not for libraries: what killed commands left beside what is written is told to
+** 'notes', NULL: it is not; and from now on SIGINT, SIGTERM and SIGHUP, where they are not
 ** ignored, remove what this process, which writes from one thread, has begun to write, and end it.
 ** A process that it forks asks for itself.  Between hold and release such a signal waits, so that
 ** several files appear together. */
-void output_guard(void);
+void output_guard(FILE *notes);
 void output_hold(void);
 void output_release(void);
 

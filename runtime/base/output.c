@@ -3,6 +3,7 @@
 ** opened once, so that neither chdir nor renaming the folder meanwhile sends the output elsewhere.
 */
 #include "files.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 /* == Signals ============================================================== */
@@ -18,6 +19,7 @@
 /* What this process writes at the moment, if it is to go with it. */
 static Output *under_way;
 static pid_t guarded; /* 0: nobody asked for it */
+static FILE *notes;   /* where it says what others left; NULL: nowhere */
 static sigset_t stops, before_hold;
 static int holds;
 
@@ -29,7 +31,7 @@ static void remove_and_stop(int number) {
     raise(number);
 }
 
-void output_guard(void) {
+void output_guard(FILE *to) {
     static const int number[] = { SIGINT, SIGTERM, SIGHUP };
     struct sigaction how = { .sa_handler = remove_and_stop }, was;
     sigemptyset(&stops);
@@ -37,6 +39,7 @@ void output_guard(void) {
         sigaddset(&stops, number[i]);
     how.sa_mask = stops;
     guarded = getpid();
+    notes = to;
     under_way = NULL;
     holds = 0;
     for (int i = 0; i < 3; i++)
@@ -153,34 +156,52 @@ static int regular_or_none(const Output *o, const char *name, const char *suffix
                      o->path, suffix, file_kind(s));
 }
 
-/* Whether the temporary file is that one; errno is 0 if it could be looked at, or is not there. */
-static bool same_file(const Output *o, int fd) {
-    struct stat a, b;
-    errno = 0;
-    if (fstat(fd, &a) || fstatat(o->folder, o->temp, &b, AT_SYMLINK_NOFOLLOW)) {
-        if (errno == ENOENT) errno = 0;
-        return false;
-    }
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+static int busy(const Output *o, Error *e) {
+    return error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
 }
 
-/* Locks where the file system can; false if another process holds the lock. */
-static bool lock(int fd) { return !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK; }
+static FILE *told(void) { return guarded == getpid() ? notes : NULL; }
+
+static void note_removed(const Output *o) {
+    char *path = joined(o->path, ".strata-tmp");
+    if (path) temporary_note(told(), path, ", which a command that was killed left: removed");
+    free(path);
+}
+
+/* Somebody who only looks holds it for a moment. */
+static TemporaryState look_at_temp(const Output *o, int *fd) {
+    static const struct timespec moment = { .tv_nsec = 5000000 };
+    TemporaryState state = temporary_look(o->folder, o->temp, S_IFREG, fd);
+    for (int again = 0; state == TEMPORARY_HELD && again < 10; again++) {
+        nanosleep(&moment, NULL);
+        state = temporary_look(o->folder, o->temp, S_IFREG, fd);
+    }
+    return state;
+}
 
 /* Removes a temporary file that no process holds any more. */
 static int remove_stale(Output *o, Error *e) {
     struct stat s;
     bool there;
-    int status = regular_or_none(o, o->temp, ".strata-tmp", &s, &there, e);
-    if (status || !there) return status;
-    int fd = openat(o->folder, o->temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? STATUS_OK
-                               : error_errno(e, o->path, "replace its .strata-tmp", errno);
-    if (!lock(fd))
-        status = error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
-    else if (same_file(o, fd) ? unlinkat(o->folder, o->temp, 0) && errno != ENOENT : errno)
+    int fd, status = STATUS_OK;
+    switch (look_at_temp(o, &fd)) {
+    case TEMPORARY_NONE: return STATUS_OK;
+    case TEMPORARY_HELD: return busy(o, e);
+    case TEMPORARY_OTHER: return regular_or_none(o, o->temp, ".strata-tmp", &s, &there, e);
+    case TEMPORARY_UNKNOWN: return error_errno(e, o->path, "replace its .strata-tmp", errno);
+    case TEMPORARY_FOREIGN:
+        return error_set(e, STATUS_USER,
+                         "%s.strata-tmp: expected no such file, or one of this user, found "
+                         "another user's",
+                         o->path);
+    case TEMPORARY_LEFT:
+    case TEMPORARY_UNLOCKED: break;
+    }
+    if (!unlinkat(o->folder, o->temp, 0)) {
+        if (told()) note_removed(o);
+    } else if (errno != ENOENT) {
         status = error_errno(e, o->path, "replace its .strata-tmp", errno);
+    }
     close(fd);
     return status;
 }
@@ -191,8 +212,8 @@ static int create_temp(Output *o, Error *e) {
         int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
         int fd = file_above_standard(openat(o->folder, o->temp, flags, 0666));
         if (fd >= 0) {
-            bool locked = lock(fd);
-            if (locked && same_file(o, fd)) {
+            bool locked = temporary_lock(fd) != EWOULDBLOCK;
+            if (locked && temporary_is(o->folder, o->temp, fd)) {
                 o->fd = fd;
                 return STATUS_OK;
             }
@@ -206,7 +227,19 @@ static int create_temp(Output *o, Error *e) {
             if (status) return status;
         }
     }
-    return error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
+    return busy(o, e);
+}
+
+/* Others of the folder, which it has before anything is written to it, once. */
+static void tell_left(const Output *o) {
+    static dev_t device;
+    static ino_t number;
+    struct stat s;
+    if (!told() || fstat(o->folder, &s) || (s.st_dev == device && s.st_ino == number)) return;
+    device = s.st_dev, number = s.st_ino;
+    char *before = strndup(o->path, strlen(o->path) - strlen(o->name));
+    if (before) temporary_tell(o->folder, before, o->temp, notes);
+    free(before);
 }
 
 int output_open(Output *o, const char *path, Error *e) {
@@ -216,6 +249,7 @@ int output_open(Output *o, const char *path, Error *e) {
     int status = locate(o, path, e);
     if (status) return status;
     status = regular_or_none(o, o->name, "", &s, &there, e);
+    if (!status) tell_left(o);
     output_hold();
     if (!status) status = create_temp(o, e);
     if (!status) begin(o);
@@ -327,9 +361,18 @@ int output_commit(Output *o, bool keep_previous, Error *e) {
     return status;
 }
 
+void output_tell_left(const char *path) {
+    Output o;
+    Error ignored;
+    if (!told() || locate(&o, path, &ignored)) return;
+    tell_left(&o);
+    output_free(&o);
+}
+
 void output_discard(Output *o) {
     output_hold();
-    if (o->folder >= 0 && o->fd >= 0 && same_file(o, o->fd)) unlinkat(o->folder, o->temp, 0);
+    if (o->folder >= 0 && o->fd >= 0 && temporary_is(o->folder, o->temp, o->fd))
+        unlinkat(o->folder, o->temp, 0);
     output_free(o);
     output_release();
 }

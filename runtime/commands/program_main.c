@@ -96,7 +96,7 @@ int strata_main_services(int argc, char **argv, const strata_api *api,
     console_fill_closed();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe and a size limit are errors of write, */
     signal(SIGXFSZ, SIG_IGN); /* not ends of the process */
-    output_guard();
+    output_guard(stderr);
     if (services_check(services, &e)) return report(NULL, &e), e.status;
     Started s = { .p = { .api = api,
                          .m = api->model(),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The Python package against standalone programs of the same specs, and against itself."""
 import ctypes
+import fcntl
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import tempfile
 import types
 from unittest import mock
 
@@ -423,6 +426,45 @@ def test_the_file_that_cannot_be_saved_is_named(model, tmp_path):
     with pytest.raises(OSError, match="nowhere/w.st") as caught:
         model.save(tmp_path / "nowhere" / "w.st")
     assert caught.value.filename == str(tmp_path / "nowhere" / "w.st")
+
+
+def left_by(code, folder):
+    """What is new in a folder once a process that runs this was killed."""
+    before = set(os.listdir(folder))
+    code = "import os, signal\ndie = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n" + code
+    ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(folder)})
+    assert ran.returncode == -signal.SIGKILL
+    return set(os.listdir(folder)) - before
+
+
+def test_what_a_killed_process_left_is_found(model, tmp_path):
+    path = tmp_path / "w"
+    left = left_by("import numpy, strata.safetensors as s\nos.replace = die\n"
+                   f"s.write({str(path)!r}, {{'a': numpy.zeros(9)}})", tmp_path)
+    assert left == {"w.strata-tmp"}
+    with pytest.warns(UserWarning, match="w.strata-tmp, which a process that was killed left"):
+        model.save(path)
+    assert os.listdir(tmp_path) == ["w"]
+    (tmp_path / "w.strata-tmp").symlink_to(path)
+    with pytest.raises(FileExistsError, match="a regular one of this user"):
+        model.save(path)
+    (tmp_path / "w.strata-tmp").unlink()
+    with open(tmp_path / "w.strata-tmp", "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="another process is writing"):
+            model.save(path)
+
+
+def test_folders_of_killed_processes_are_removed(tmp_path, monkeypatch):
+    left = left_by("from strata.temporary import WorkFolder\nw = WorkFolder()\ndie()", tmp_path)
+    assert len(left) == 1 and left.pop().startswith("strata-work-")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    strata.compile(spec(), tmp_path / "m.so")
+    assert set(os.listdir(tmp_path)) == {"m.so", "m.h"}
+    kept = strata.compile(spec())
+    strata.compile(spec(), tmp_path / "m.so")
+    assert os.path.exists(kept)  # while this process runs
 
 
 def test_what_a_person_made_is_not_replaced(model, tmp_path):

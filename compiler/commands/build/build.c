@@ -17,6 +17,7 @@
 #include "report.h"
 #include "model_info.h"
 #include "planned.h"
+#include "work_folder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,9 +27,12 @@
 
 /* Files on the way; "" where there is none. */
 typedef struct Scratch {
-    char folder[256], object[384], kernels[384], library[384], header[384], result[384];
-    char carried[384], assembly[384]; /* a file's bytes, and what makes an object of them */
-    char mark[384];                   /* the same of what says that a build made it */
+    WorkFolder folder;
+    char object[WORK_FILE_PATH], kernels[WORK_FILE_PATH], library[WORK_FILE_PATH];
+    char header[WORK_FILE_PATH], result[WORK_FILE_PATH];
+    char carried[WORK_FILE_PATH];  /* a file's bytes */
+    char assembly[WORK_FILE_PATH]; /* what makes an object of them */
+    char mark[WORK_FILE_PATH];     /* the same of what says that a build made it */
 } Scratch;
 
 /* == Compiling, in the child ============================================== */
@@ -74,7 +78,7 @@ static int compile_cached(const Graph *g, const ModelInfo *info, const BuildOpti
     kernel_cache_open(&cache);
     if (cache.folder >= 0) code.store = &cache.store;
     int status = planned_compile(g, info, &code, out, e);
-    kernel_cache_close(&cache);
+    kernel_cache_close(&cache, o->allowance->console);
     return status;
 }
 
@@ -110,33 +114,28 @@ static int compile_work(void *work, Error *e) {
 
 /* == Files ================================================================ */
 
-static int scratch_open(Scratch *s, const char *prefix, bool header, Error *e) {
-    const char *where = getenv("TMPDIR");
-    int n = snprintf(s->folder, sizeof s->folder, "%s/strata-XXXXXX",
-                     where && *where ? where : "/tmp");
-    if (n >= (int)sizeof s->folder)
-        return error_set(e, STATUS_USER,
-                         "TMPDIR: expected a name of at most 240 bytes, found a longer one");
-    if (!mkdtemp(s->folder))
-        return error_errno(e, s->folder, "make a folder for temporary files", errno);
-    snprintf(s->object, sizeof s->object, "%s/%.64s.o", s->folder, prefix);
-    snprintf(s->kernels, sizeof s->kernels, "%s/%.64s.kernels.a", s->folder, prefix);
-    snprintf(s->library, sizeof s->library, "%s/%.64s.library.o", s->folder, prefix);
-    snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", s->folder);
-    snprintf(s->result, sizeof s->result, "%s/result", s->folder);
-    snprintf(s->carried, sizeof s->carried, "%s/carried", s->folder);
-    snprintf(s->mark, sizeof s->mark, "%s/mark.s", s->folder);
-    snprintf(s->assembly, sizeof s->assembly, "%s/carried.s", s->folder);
+static int scratch_open(Scratch *s, const char *prefix, bool header, Allowance *a, Error *e) {
+    int status = work_folder_open(&s->folder, a, e);
+    const char *folder = s->folder.path;
+    if (status) return status;
+    snprintf(s->object, sizeof s->object, "%s/%.64s.o", folder, prefix);
+    snprintf(s->kernels, sizeof s->kernels, "%s/%.64s.kernels.a", folder, prefix);
+    snprintf(s->library, sizeof s->library, "%s/%.64s.library.o", folder, prefix);
+    snprintf(s->header, sizeof s->header, header ? "%s/model.h" : "", folder);
+    snprintf(s->result, sizeof s->result, "%s/result", folder);
+    snprintf(s->carried, sizeof s->carried, "%s/carried", folder);
+    snprintf(s->mark, sizeof s->mark, "%s/mark.s", folder);
+    snprintf(s->assembly, sizeof s->assembly, "%s/carried.s", folder);
     return STATUS_OK;
 }
 
 /* By their names: there may be no descriptor left to list the folder with. */
-static void scratch_close(const Scratch *s, Allowance *a) {
+static void scratch_close(Scratch *s, Allowance *a) {
     const char *file[] = { s->object, s->kernels, s->library,  s->header,
                            s->result, s->carried, s->assembly, s->mark };
     for (size_t i = 0; i < sizeof file / sizeof *file; i++)
         if (*file[i]) unlink(file[i]);
-    allowance_drop(a, s->folder);
+    work_folder_close(&s->folder, a);
 }
 
 /* FILE.h: FILE without its .o, .a or .so. */
@@ -224,10 +223,9 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     EmitKind emit = o->code.emit;
     bool linked = emit == EMIT_EXE || emit == EMIT_STATIC || emit == EMIT_SHARED;
     Scratch s;
-    int status = scratch_open(&s, o->code.prefix, header, e);
+    int status = scratch_open(&s, o->code.prefix, header, o->allowance, e);
     if (status) return status;
-    allowance_keep(o->allowance, s.folder);
-    LinkObjects objects = { .blas = o->blas };
+    LinkObjects objects = { .blas = o->blas, .temporary = s.folder.path };
     status = compile_counted(m, o, &s, &objects, mask, e);
     if (!status && objects.library && (emit == EMIT_OBJ || emit == EMIT_STATIC))
         status = join(&s, &objects, mask, e);

@@ -80,7 +80,7 @@ static int link_program(const LinkObjects *objects, const char *result, const si
         add(&cc, "-lm");
     add(&cc, STRATA_LINK_FLAG);
     add(&cc, "-o"), add(&cc, result);
-    return process_run(cc.word, mask, e);
+    return process_run(cc.word, objects->temporary, mask, e);
 }
 
 /* A library's table has its own functions, whatever another one of that name has; an OpenBLAS in
@@ -94,7 +94,7 @@ static int link_shared(const LinkObjects *objects, const char *result, const sig
     if (objects->blas) add(&cc, "-Wl,--exclude-libs,ALL"), add(&cc, "-lm"), add(&cc, "-pthread");
     else add(&cc, "-nostdlib");
     add(&cc, "-o"), add(&cc, result);
-    return process_run(cc.word, mask, e);
+    return process_run(cc.word, objects->temporary, mask, e);
 }
 
 /* Of what is left, only the model's functions can be seen: two models may be in one program. */
@@ -104,14 +104,14 @@ int link_object(const LinkObjects *objects, const char *result, const sigset_t *
     char *hide[] = { "objcopy", "--localize-hidden", (char *)result, NULL };
     CommandLine cc = words_of(first, objects);
     add(&cc, "-o"), add(&cc, result);
-    int status = process_run(cc.word, mask, e);
-    return status ? status : process_run(hide, mask, e);
+    int status = process_run(cc.word, objects->temporary, mask, e);
+    return status ? status : process_run(hide, objects->temporary, mask, e);
 }
 
 int link_output(EmitKind emit, const LinkObjects *objects, const char *result, const sigset_t *mask,
                 Error *e) {
     char *ar[] = { "ar", "rcsD", (char *)result, (char *)objects->own, NULL };
-    if (emit == EMIT_STATIC) return process_run(ar, mask, e);
+    if (emit == EMIT_STATIC) return process_run(ar, objects->temporary, mask, e);
     if (emit == EMIT_SHARED) return link_shared(objects, result, mask, e);
     return link_program(objects, result, mask, e);
 }

@@ -16,7 +16,8 @@ bool link_library(char *path, size_t size);
 ** so is the mark of what a build made.  NULL: there is none. */
 typedef struct LinkObjects {
     const char *own, *kernels, *library, *carried, *mark;
-    const char *blas; /* OpenBLAS, an archive or not; it is left out where nothing calls it */
+    const char *blas;      /* OpenBLAS, an archive or not; it is left out where nothing calls it */
+    const char *temporary; /* the folder for the tools' own temporary files */
 } LinkObjects;
 
 /* With the system's cc, ar and objcopy; 'mask' is the signal mask for them.  One object: */

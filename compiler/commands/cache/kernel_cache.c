@@ -7,6 +7,7 @@
 #include "cache_folder.h"
 #include "files.h"
 #include "kernel_sweep.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,6 +116,11 @@ static bool write_file(int folder, const char *fresh, const char *name, const vo
                        size_t size) {
     int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return false;
+    if (temporary_lock(fd) == EWOULDBLOCK || !temporary_is(folder, fresh, fd)) {
+        close(fd);
+        errno = EEXIST; /* it was taken for one that is left */
+        return false;
+    }
     Seal t = seal_of(name, data, size);
     bool good = write_all(fd, data, size) && write_all(fd, (const char *)&t, sizeof t);
     if (close(fd)) good = false;
@@ -147,9 +153,20 @@ void kernel_cache_open(KernelCache *c) {
     free(outer);
 }
 
-void kernel_cache_close(KernelCache *c) {
+static void tell_left(int n, FILE *console) {
+    Error ignored;
+    char *outer, said[128];
+    if (!n || cache_path("build", &outer, &ignored)) return;
+    print_text(said, sizeof said,
+               "/kernels: %d file%s, which a command that was killed left: removed", n,
+               n > 1 ? "s" : "");
+    temporary_note(console, outer, said);
+    free(outer);
+}
+
+void kernel_cache_close(KernelCache *c, FILE *console) {
     if (c->folder < 0) return;
-    if (atomic_load(&c->kept)) kernel_sweep(c->folder, MOST_BYTES);
+    if (atomic_load(&c->kept)) tell_left(kernel_sweep(c->folder, MOST_BYTES), console);
     close(c->folder);
     c->folder = -1;
 }

@@ -10,6 +10,7 @@
 #include "hash.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 typedef struct KernelCache {
     KernelStore store;
@@ -20,7 +21,8 @@ typedef struct KernelCache {
 
 /* The cache stays where it is until it is closed. */
 void kernel_cache_open(KernelCache *c);
-/* Of more than is to be kept, what was not used for longest goes. */
-void kernel_cache_close(KernelCache *c);
+/* Of more than is to be kept, what was not used for longest goes; what commands left that were
+** killed goes too, and 'console' is told. */
+void kernel_cache_close(KernelCache *c, FILE *console);
 
 #endif

@@ -106,13 +106,15 @@ static void clear_place(const ProgramCache *c, const char *name) {
 }
 
 /* Waits for another process that builds it; where there are no locks, both do. */
-void cache_lock(ProgramCache *c) {
+bool cache_lock(ProgramCache *c) {
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     clear_place(c, LOCK);
     c->lock = openat(c->folder, LOCK, flags, 0600);
-    while (c->lock >= 0 && flock(c->lock, LOCK_EX) && errno == EINTR)
+    int held = -1;
+    while (c->lock >= 0 && (held = flock(c->lock, LOCK_EX)) && errno == EINTR)
         ;
     clear_place(c, name_in(c->fresh));
+    return !held && !unlinkat(c->folder, name_in(c->fresh), 0);
 }
 
 /* == Programs ============================================================= */

@@ -25,8 +25,8 @@ void cache_close(ProgramCache *c);
 ** NULL if nothing is. */
 int cache_find(const ProgramCache *c, const char **found);
 
-/* From here to cache_close no other process builds it. */
-void cache_lock(ProgramCache *c);
+/* From here to cache_close no other process builds it; was there what one left that was killed? */
+bool cache_lock(ProgramCache *c);
 /* What was built at 'fresh' takes its place, with a checksum, whatever is there. */
 int cache_put(const ProgramCache *c, Error *e);
 

@@ -46,20 +46,20 @@ static void hash_run(const Trainer *t, const RunPlan *p, char key[65]) {
 
 RunPlan run_plan(const Trainer *t, int variant, uint64_t seed, double lr) {
     RunPlan p = { .variant = variant, .seed = seed, .lr = lr };
-    const char *folder = t->asked->keep ? t->asked->keep : t->w->folder;
+    const char *folder = t->asked->keep ? t->asked->keep : t->w->folder.path;
     char key[65], name[41];
     print_text(name, sizeof name, "%s", t->c->variant[variant].report->model->name);
     for (char *c = name; *c; c++)
         if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-", *c))
             *c = '_';
     hash_run(t, &p, key);
-    print_text(p.base, sizeof p.base, "%.256s/%s-%llu-%.16s", folder, name,
-               (unsigned long long)seed, key);
+    print_text(p.base, sizeof p.base, "%s/%s-%llu-%.16s", folder, name, (unsigned long long)seed,
+               key);
     return p;
 }
 
 void run_path(const RunPlan *p, const char *suffix, char path[WORKSHOP_PATH]) {
-    print_text(path, WORKSHOP_PATH, "%.340s.%.40s", p->base, suffix);
+    print_text(path, WORKSHOP_PATH, "%s.%.40s", p->base, suffix);
 }
 
 /* == Recognising it ======================================================= */

@@ -14,29 +14,22 @@
 
 int workshop_open(Workshop *w, Allowance *a, Error *e) {
     w->allowance = a;
-    const char *where = getenv("TMPDIR");
-    int n = snprintf(w->folder, sizeof w->folder, "%s/strata-XXXXXX",
-                     where && *where ? where : "/tmp");
-    if (n >= (int)sizeof w->folder)
-        return error_set(e, STATUS_USER,
-                         "TMPDIR: expected a name of at most 240 bytes, found a longer one");
     process_hold(&w->before);
-    if (mkdtemp(w->folder)) return allowance_keep(a, w->folder), STATUS_OK;
-    error_errno(e, w->folder, "make a folder for temporary files", errno);
-    process_release(&w->before);
-    return e->status;
+    int status = work_folder_open(&w->folder, a, e);
+    if (status) process_release(&w->before);
+    return status;
 }
 
 /* A signal that came where nothing ran is delivered here, after the cleaning. */
 void workshop_close(Workshop *w) {
-    allowance_drop(w->allowance, w->folder);
+    work_folder_close(&w->folder, w->allowance);
     doing_end(w->allowance);
     process_release(&w->before);
 }
 
 void workshop_path(const Workshop *w, int variant, const char *suffix, char path[WORKSHOP_PATH]) {
-    snprintf(path, WORKSHOP_PATH, "%s/model-%d%s%.64s", w->folder, variant + 1, *suffix ? "." : "",
-             suffix);
+    snprintf(path, WORKSHOP_PATH, "%s/model-%d%s%.64s", w->folder.path, variant + 1,
+             *suffix ? "." : "", suffix);
 }
 
 int workshop_build(const Workshop *w, Comparison *c, int variant, const char *cpu, Error *e) {

@@ -9,11 +9,12 @@
 #include "allowance.h"
 #include "comparison.h"
 #include "process.h"
+#include "work_folder.h"
 
 #include <signal.h>
 
 typedef struct Workshop {
-    char folder[256];
+    WorkFolder folder;
     sigset_t before;
     Allowance *allowance;
 } Workshop;
@@ -21,8 +22,8 @@ typedef struct Workshop {
 int workshop_open(Workshop *w, Allowance *a, Error *e);
 void workshop_close(Workshop *w);
 
-/* FOLDER/model-VARIANT.SUFFIX; SUFFIX "" is the program. */
-enum { WORKSHOP_PATH = 384 };
+/* FOLDER/model-VARIANT.SUFFIX; SUFFIX "" is the program. Names in folders have their room. */
+enum { WORKSHOP_NAME = 128, WORKSHOP_PATH = PATH_MAX + WORKSHOP_NAME };
 void workshop_path(const Workshop *w, int variant, const char *suffix, char path[WORKSHOP_PATH]);
 
 /* Compiles a variant's program and notes what that took. */

@@ -26,7 +26,8 @@ int export_unread(const Export *x, Error *e);
 ** its name. */
 typedef struct ExportFolder {
     char *temp, *path;
-    int lock; /* of the temporary folder */
+    int lock;     /* of the temporary folder */
+    int replaced; /* the same of what it takes the place of */
     bool replaces;
     Allowance *allowance;
 } ExportFolder;

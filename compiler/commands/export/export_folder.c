@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "export.h"
 #include "publish.h"
 #include "remove.h"
+#include "temporary.h"
 
 static const char *const written[] = {
     "config.json",
@@ -80,31 +80,41 @@ static int make_temp(ExportFolder *f, Error *e) {
     else allowance_keep(f->allowance, f->temp);
     output_release();
     if (!status) f->lock = open(f->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (f->lock >= 0) flock(f->lock, LOCK_EX | LOCK_NB);
+    if (f->lock >= 0) temporary_lock(f->lock);
     return status;
+}
+
+/* What an export left that was stopped, if nothing is in it that no export writes. */
+static int remove_stopped(const ExportFolder *f, Error *e) {
+    int status = check_files(f->temp, "", e);
+    if (status) return status;
+    remove_folder(f->temp);
+    temporary_note(f->allowance->console, f->temp,
+                   ", which an export that was stopped left: removed");
+    return STATUS_OK;
 }
 
 static int remove_left(const ExportFolder *f, Error *e) {
     struct stat s;
-    if (lstat(f->temp, &s)) return STATUS_OK;
-    int fd = open(f->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(e, STATUS_USER, "%s: expected it to be free for a folder, found %s",
-                         f->temp, file_kind(&s));
-    bool held = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    close(fd);
-    if (held)
-        return error_set(e, STATUS_USER, "%s: another process is writing this folder", f->path);
-    int status = check_files(f->temp, "", e);
-    if (status) return status;
-    remove_folder(f->temp);
-    show_line(f->allowance->console, "note: ", f->temp,
-              ", which an export that was stopped left: removed");
-    return STATUS_OK;
+    int fd, status = STATUS_OK;
+    TemporaryState state = temporary_look(AT_FDCWD, f->temp, S_IFDIR, &fd);
+    if (state == TEMPORARY_HELD)
+        status = error_set(e, STATUS_USER, "%s: another process is writing this folder", f->path);
+    else if (state == TEMPORARY_OTHER && !lstat(f->temp, &s))
+        status = error_set(e, STATUS_USER, "%s: expected it to be free for a folder, found %s",
+                           f->temp, file_kind(&s));
+    else if (state == TEMPORARY_FOREIGN)
+        status = error_set(e, STATUS_USER,
+                           "%s: expected it to be free for a folder, found another user's",
+                           f->temp);
+    else if (state == TEMPORARY_UNKNOWN) status = error_errno(e, f->temp, "look at it", errno);
+    else if (state == TEMPORARY_LEFT || state == TEMPORARY_UNLOCKED) status = remove_stopped(f, e);
+    if (fd >= 0) close(fd);
+    return status;
 }
 
 int export_folder_open(ExportFolder *f, const char *path, bool overwrite, Allowance *a, Error *e) {
-    *f = (ExportFolder){ .path = strdup(path), .lock = -1, .allowance = a };
+    *f = (ExportFolder){ .path = strdup(path), .lock = -1, .replaced = -1, .allowance = a };
     size_t n = strlen(path);
     while (f->path && n > 1 && f->path[n - 1] == '/')
         f->path[--n] = 0;
@@ -113,6 +123,7 @@ int export_folder_open(ExportFolder *f, const char *path, bool overwrite, Allowa
         return error_memory(e, path, n);
     }
     int status = check_place(f, overwrite, e);
+    if (!status) output_tell_left(f->path);
     if (!status) status = remove_left(f, e);
     if (!status) status = make_temp(f, e);
     if (status) {
@@ -144,6 +155,12 @@ static void forget(ExportFolder *f) {
     f->temp = NULL;
 }
 
+/* While the folder that is replaced bears a temporary name, this process writes it. */
+static void hold_replaced(ExportFolder *f) {
+    f->replaced = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (f->replaced >= 0) temporary_lock(f->replaced);
+}
+
 /* Where names cannot be exchanged in one step: the old folder comes back if the new one cannot
 ** take its place. */
 static int replace_in_steps(ExportFolder *f, Error *e) {
@@ -161,6 +178,7 @@ static int replace_in_steps(ExportFolder *f, Error *e) {
 }
 
 static int take_place(ExportFolder *f, Error *e) {
+    if (f->replaces) hold_replaced(f);
     unsigned flags = f->replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE;
     if (!renameat2(AT_FDCWD, f->temp, AT_FDCWD, f->path, flags)) {
         /* somebody may have put a file of his own there since */
@@ -185,7 +203,8 @@ int export_folder_commit(ExportFolder *f, Error *e) {
 void export_folder_close(ExportFolder *f) {
     if (f->temp) allowance_drop(f->allowance, f->temp); /* unfinished, or what was replaced */
     if (f->lock >= 0) close(f->lock);
+    if (f->replaced >= 0) close(f->replaced);
     free(f->temp);
     free(f->path);
-    *f = (ExportFolder){ .lock = -1 };
+    *f = (ExportFolder){ .lock = -1, .replaced = -1 };
 }

@@ -22,7 +22,7 @@ void blas_find(BlasLibrary *out);
 
 /* For which processor its kernels are here, in a program that is linked with it: "Haswell"; with
 ** what the environment says of that, or without. False: it could not be asked. */
-bool blas_core(const BlasLibrary *l, bool environment, char *core, size_t size);
+bool blas_core(const BlasLibrary *l, bool environment, Allowance *a, char *core, size_t size);
 
 /* What code.products of a build is to be; 'library' is filled where it will be linked. */
 int blas_choose(BuildOptions *o, ProductRatios *ratios, BlasLibrary *library, Error *e);

@@ -121,7 +121,7 @@ static void show_rates(void) {
 }
 
 /* Not needed for a build: generated kernels multiply too. */
-static void show_blas(void) {
+static void show_blas(Allowance *a) {
     BlasLibrary l;
     char core[64], plain[64], set[256], text[PATH_MAX + 256];
     blas_find(&l);
@@ -134,7 +134,7 @@ static void show_blas(void) {
         row("openblas", text);
         return;
     }
-    bool asked = blas_core(&l, true, core, sizeof core);
+    bool asked = blas_core(&l, true, a, core, sizeof core);
     snprintf(text, sizeof text, "%s kernels, for --blas openblas: %s", asked ? core : "unknown",
              l.path);
     row("openblas", text);
@@ -146,7 +146,8 @@ static void show_blas(void) {
                  codegen_blas_bits(core), better);
         row("", text);
     }
-    if (!*blas_environment(set, sizeof set) || !blas_core(&l, false, plain, sizeof plain)) return;
+    if (!*blas_environment(set, sizeof set) || !blas_core(&l, false, a, plain, sizeof plain))
+        return;
     snprintf(text, sizeof text, "%s makes OpenBLAS another one than it would be: %s kernels", set,
              plain);
     row("", text);
@@ -163,7 +164,7 @@ int command_doctor(const Options *o, Allowance *a, Error *e) {
         return error_set(e, STATUS_USER,
                          "strata doctor: expected all that a build needs, found %d missing",
                          missing);
-    show_blas();
+    show_blas(a);
     if (option_of(o, STRATA_OPTION_MEASURE)->given) {
         int status = measure(a, e);
         if (status) return status;

@@ -2,6 +2,8 @@
 ** See kernel_sweep.h. */
 #include "kernel_sweep.h"
 
+#include "temporary.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -23,6 +25,7 @@ typedef struct Entries {
     Entry *at;
     size_t n, most;
     int64_t bytes;
+    int left; /* by commands that were killed, removed */
 } Entries;
 
 static int older_first(const void *a, const void *b) {
@@ -49,14 +52,23 @@ static void add(Entries *e, const char *name, const struct stat *s) {
     e->bytes += s->st_size;
 }
 
+/* Without locks, its age says whether somebody still writes it. */
+static void remove_left(int folder, const char *name, const struct stat *s, Entries *e) {
+    int fd;
+    TemporaryState state = temporary_look(folder, name, S_IFREG, &fd);
+    bool old = state == TEMPORARY_UNLOCKED && time(NULL) - s->st_mtim.tv_sec > LONG_AGO;
+    if ((state == TEMPORARY_LEFT || old) && !unlinkat(folder, name, 0)) e->left++;
+    if (fd >= 0) close(fd);
+}
+
 static void look_at(int folder, const char *name, Entries *e) {
     struct stat s;
     bool fresh = !strncmp(name, KERNEL_FRESH, sizeof KERNEL_FRESH - 1);
     if ((!fresh && !is_kernel(name)) || fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW)
         || !S_ISREG(s.st_mode))
         return;
-    if (!fresh) add(e, name, &s);
-    else if (time(NULL) - s.st_mtime > LONG_AGO) unlinkat(folder, name, 0);
+    if (fresh) remove_left(folder, name, &s, e);
+    else add(e, name, &s);
 }
 
 static void remove_oldest(int folder, Entries *e, int64_t most) {
@@ -67,15 +79,16 @@ static void remove_oldest(int folder, Entries *e, int64_t most) {
     }
 }
 
-void kernel_sweep(int folder, int64_t most) {
+int kernel_sweep(int folder, int64_t most) {
     Entries e = { 0 };
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
     if (!d && copy >= 0) close(copy);
-    if (!d) return;
+    if (!d) return 0;
     for (const struct dirent *x; (x = readdir(d));)
         look_at(folder, x->d_name, &e);
     closedir(d);
     if (e.bytes > most) remove_oldest(folder, &e, most - most / 4);
     free(e.at);
+    return e.left;
 }

@@ -8,7 +8,7 @@
 #define KERNEL_FRESH "new-"
 
 /* If a folder of kernels has more bytes than that, the files that were not used for longest go,
-** until a quarter of it is free; and those that nobody ended writing. */
-void kernel_sweep(int folder, int64_t most);
+** until a quarter of it is free; and those that commands left that were killed: their number. */
+int kernel_sweep(int folder, int64_t most);
 
 #endif

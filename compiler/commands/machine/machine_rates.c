@@ -9,6 +9,7 @@
 #include "files.h"
 #include "machine_speed.h"
 #include "publish.h"
+#include "work_folder.h"
 
 #include <errno.h>
 #include <math.h>
@@ -134,18 +135,11 @@ static int measure_all(const char *folder, Allowance *a, Rates *out, ProductRati
 
 int machine_rates_measure(Allowance *a, Rates *out, ProductRatios *products, char *path,
                           size_t size, Error *e) {
-    const char *where = getenv("TMPDIR");
-    char folder[256];
+    WorkFolder w;
     int status = rates_path(path, size, e);
+    if (!status) status = work_folder_open(&w, a, e);
     if (status) return status;
-    int n = print_text(folder, sizeof folder, "%s/strata-XXXXXX", where && *where ? where : "/tmp");
-    if (n >= (int)sizeof folder)
-        return error_set(e, STATUS_USER,
-                         "TMPDIR: expected a name of at most 240 bytes, found a longer one");
-    if (!mkdtemp(folder)) return error_errno(e, folder, "make a folder for the program", errno);
-    allowance_keep(a, folder);
-    status = measure_all(folder, a, out, products, e);
-    rmdir(folder);
-    allowance_drop(a, folder);
+    status = measure_all(w.path, a, out, products, e);
+    work_folder_close(&w, a);
     return status ? status : keep(out, products, path, e);
 }
