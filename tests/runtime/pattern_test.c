@@ -34,12 +34,33 @@ static const char *const good[] = {
     "[^\\n]+|[\\n]+",
     "\\d{1,3}(?=(?:\\d{3})*(?!\\d))|\\D+",
     "(?<=a)b+|(?<!c)c+|^x+$|a\\z|(?<=\\s)\\.+(?= )",
+    "(?=.*c)[ab]|\\d{2}(?<=\\D\\d\\d)",
+    "(?:a(?=b))+|\\s{90}x",
+    "(?=[^c]*c)[ab]+|'ll",
 };
-enum { GOOD = sizeof good / sizeof *good, FIT_FOR_ONE = GOOD - 2 };
+enum { GOOD = sizeof good / sizeof *good, FIT_FOR_ONE = GOOD - 5 };
 
-static const char *const bad[] = { "a*b|a",      "(?=.*b)a|a",       "(?:a|a)*b|a",  "a*a*a*b|a",
-                                   "[^b]*b|.",   "(?!a*b)a",         "a+?b|a",       "(a+)+b|a",
-                                   "(?:a?)*b|a", "(?=(?:.|a)*b)a|a", "a{1,60000}b|a" };
+/* Of which the last ones match nowhere, or cost that much in one match. */
+static const char *const bad[] = { "a*b|a",
+                                   "(?=.*b)a|a",
+                                   "(?:a|a)*b|a",
+                                   "a*a*a*b|a",
+                                   "[^b]*b|.",
+                                   "(?!a*b)a",
+                                   "a+?b|a",
+                                   "(a+)+b|a",
+                                   "(?:a?)*b|a",
+                                   "(?=(?:.|a)*b)a|a",
+                                   "a{1,60000}b|a",
+                                   "(?>a+a*)b|.",
+                                   "(?<=a)a*?a*?b|a",
+                                   "(?:a(?=a*c)){2,}|a",
+                                   "(?=.*b)a",
+                                   "a.*b",
+                                   "(?=.*(?=.*(?=.*b)))a",
+                                   "(?=.*?(?=.*?(?=.*b)))a|a",
+                                   "(?:a(?=.*b)|a)+c|a",
+                                   "(?=.*a{60000}c)a|a" };
 
 /* The first match from 'at' on in the whole text, by the library alone. */
 static int plain_next(pcre2_code *code, pcre2_match_data *found, const char *text, size_t n,
@@ -163,12 +184,12 @@ static void long_runs_are_taken_apart(void **state) {
 
 static void what_grows_with_the_square_is_stopped(void **state) {
     (void)state;
-    enum { LONG = 4 << 20 };
+    enum { LONG = 1000000 };
     char *text = malloc(LONG);
     assert_non_null(text);
     memset(text, 'a', LONG);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        for (size_t n = 200000; n <= LONG; n *= 20) {
+        for (size_t n = 100000; n <= LONG; n *= 10) {
             Pattern p;
             Error e = { 0 };
             assert_int_equal(pattern_open(&p, bad[i], PATTERN_ONIGURUMA, "t.json:at", &e), 0);
@@ -179,6 +200,42 @@ static void what_grows_with_the_square_is_stopped(void **state) {
             pattern_free(&p);
         }
     free(text);
+}
+
+/* Those of the field take no counted match for long runs. */
+static void ways_to_repeat_are_told_apart(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool flat;
+        uint32_t least;
+    } row[] = {
+        { "a*b|a", true, 0 },
+        { "(?:a|b)?c+(?!d{5})", true, 5 },
+        { "(?:(?![b])[a])+x{3,}", true, 3 },
+        { "(?=.*b)a", false, 0 },
+        { "(?<=a)b(?!(?:c+)?d)", false, 0 },
+        { "(?:a|b)*", false, 0 },
+        { "(?:a?)*", false, 0 },
+        { "(?:a{2}){2,9}", false, 2 },
+        { "(?:a(?:b|c)d)+", false, 0 },
+        { "[(?:a|b)*\\]]+\\(a*\\)*|\\p{Lu}{7}\\x{123}*", true, 7 },
+        { "(?=[.]{9,99})a", false, 9 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        bool flat;
+        uint32_t least;
+        pattern_cost(row[i].text, &flat, &least);
+        if (flat != row[i].flat || least != row[i].least)
+            fail_msg("%s: found %d, %u", row[i].text, flat, least);
+    }
+    for (int i = 0; i < FIT_FOR_ONE; i++) {
+        Pattern p;
+        Error e = { 0 };
+        assert_int_equal(pattern_open(&p, good[i], PATTERN_RUST, "it", &e), 0);
+        if (!p.flat) fail_msg("%s", good[i]);
+        pattern_free(&p);
+    }
 }
 
 static void bad_expressions_are_told(void **state) {
@@ -200,6 +257,7 @@ int main(void) {
         cmocka_unit_test(windows_change_nothing),
         cmocka_unit_test(long_runs_are_taken_apart),
         cmocka_unit_test(what_grows_with_the_square_is_stopped),
+        cmocka_unit_test(ways_to_repeat_are_told_apart),
         cmocka_unit_test(bad_expressions_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,11 @@ typedef enum PatternSyntax { PATTERN_ONIGURUMA, PATTERN_RUST } PatternSyntax;
 enum { PATTERN_LONGEST = 16384 }; /* bytes of an expression */
 
 typedef struct Pattern {
-    void *code;   /* NULL: none */
-    char *source; /* "FILE: EXPRESSION", for messages */
+    void *code;     /* NULL: none */
+    void *counted;  /* the same, which says what it looks at */
+    uint32_t least; /* characters that an item of it needs, at most */
+    bool flat;      /* in it nothing that has no end is within what is repeated or looked for */
+    char *source;   /* "FILE: EXPRESSION", for messages */
 } Pattern;
 
 int pattern_open(Pattern *p, const char *text, PatternSyntax syntax, const char *what, Error *e);
@@ -47,5 +50,8 @@ int pattern_failed(const Pattern *p, int code, const PatternPlace *place, const 
 
 /* pattern_syntax.c: the expression as PCRE2 reads it, added to 'out'. */
 int pattern_rewrite(Text *out, const char *text, PatternSyntax syntax, const char *what, Error *e);
+
+/* pattern_cost.c: of what that wrote, Pattern's 'flat' and 'least' */
+void pattern_cost(const char *rewritten, bool *flat, uint32_t *least);
 
 #endif
