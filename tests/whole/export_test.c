@@ -4,6 +4,7 @@
 ** replaced unasked.
 */
 #include "../../compiler/interop/torch/torch_attributes.inc"
+#include "../../compiler/interop/torch/torch_globals.inc"
 #include "test.h"
 
 #include <math.h>
@@ -288,6 +289,35 @@ static void attributes_of_torch_are_refused(void **state) {
     assert_true(strstr(model_attributes, " config ") != NULL);
 }
 
+/* Each name of a function and a class, in turn a sublayer's: the file still defines it once, and
+** nothing that Python calls by itself.  Those that are modules' too are refused. */
+static void names_of_functions_keep_their_meaning(void **state) {
+    (void)state;
+    static const char *const lists[] = { file_globals, python_globals };
+    static const char check[] =
+        "import ast, builtins, glob\n"
+        "for file in glob.glob('file_*.py'):\n"
+        "    names = [x.name for x in ast.parse(open(file).read()).body if hasattr(x, 'name')]\n"
+        "    assert len(set(names)) == len(names) > 3, file\n"
+        "    assert not set(names) & set(dir(builtins)), file\n";
+    char word[64], line[200];
+    int words = 0;
+    for (int i = 0; i < 2; i++)
+        for (const char *list = lists[i]; next_word(&list, word);) {
+            char among[70];
+            snprintf(among, sizeof among, " %s ", word);
+            if (strstr(module_attributes, among) || strstr(model_attributes, among)) continue;
+            draw_named(word);
+            if (export("--to hf words --overwrite")) assert_says("err", "?");
+            snprintf(line, sizeof line, "mv words/modeling_strata.py file_%s.py", word);
+            folder_shell(&folder, line);
+            words++;
+        }
+    assert_true(words > 150);
+    folder_write(&folder, "check", check, strlen(check));
+    folder_shell(&folder, "! command -v python3 >/dev/null || python3 check");
+}
+
 /* == Refusals ============================================================= */
 
 static void nothing_is_replaced_unasked(void **state) {
@@ -326,6 +356,7 @@ int main(void) {
         cmocka_unit_test(others_have_code),
         cmocka_unit_test(keywords_of_python_are_names),
         cmocka_unit_test(attributes_of_torch_are_refused),
+        cmocka_unit_test(names_of_functions_keep_their_meaning),
         cmocka_unit_test(code_is_as_it_was),
         cmocka_unit_test(nothing_is_replaced_unasked),
         cmocka_unit_test(weights_must_be_the_specs),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "site.h"
+#include "torch_globals.inc"
 
 static bool is_among(const char *list, const char *word) {
     size_t n = strlen(word);
@@ -20,10 +21,8 @@ static const char keywords[] =
     " False None True and as assert async await break class continue def del elif else except "
     "finally for from global if import in is lambda nonlocal not or pass raise return try while "
     "with yield ";
-/* What else may not be the name of a value: what the file has itself. */
-static const char reserved[] =
-    " sum range min max math torch nn F self ids p layer wave shaped stacked sinkhorn shift "
-    "convolution above attend recurrence largest chosen pick put experts ";
+/* What else may not be the name of a value, beside what torch_globals.inc has. */
+static const char reserved[] = " self ids p layer ";
 
 static void identifier(const char *wish, char out[48]) {
     size_t n = 0;
@@ -33,12 +32,16 @@ static void identifier(const char *wish, char out[48]) {
     out[n] = 0;
 }
 
+static bool is_taken(const Text *taken, const char *name) {
+    return is_among(keywords, name) || is_among(reserved, name) || is_among(file_globals, name)
+        || is_among(python_globals, name) || is_among(taken->at, name);
+}
+
 char *torch_name(Text *taken, const char *wish) {
     char base[48], name[64];
     identifier(wish, base);
     snprintf(name, sizeof name, "%s", base);
-    for (int i = 2;
-         is_among(keywords, name) || is_among(reserved, name) || is_among(taken->at, name); i++)
+    for (int i = 2; is_taken(taken, name); i++)
         snprintf(name, sizeof name, "%s%d", base, i);
     text_add(taken, taken->length ? "%s " : " %s ", name);
     return strdup(name);
