@@ -178,11 +178,24 @@ int process_run(char *const *argv, const char *temporary, const sigset_t *mask, 
     return status ? by_limit(argv[0], e) : STATUS_OK;
 }
 
+static bool is_note(const char *line) { return !strncmp(line, "note: ", 6); }
+
 const char *process_error(int words, char *said, size_t size) {
     ssize_t n = words < 0 ? 0 : pread(words, said, size - 1, 0);
     said[n > 0 ? n : 0] = 0;
+    while (is_note(said) && strchr(said, '\n'))
+        said = strchr(said, '\n') + 1;
     said[strcspn(said, "\n")] = 0;
     return said + (strncmp(said, "error: ", 7) ? 0 : 7);
+}
+
+static void pass_notes(int words, FILE *to) {
+    char text[4096];
+    ssize_t n = to ? pread(words, text, sizeof text - 1, 0) : 0;
+    text[n > 0 ? n : 0] = 0;
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (is_note(line)) fprintf(to, "%s\n", line), fflush(to);
 }
 
 /* The program's own error, its exit status with it. */
@@ -205,12 +218,13 @@ static int take_output(int out, Text *t, Error *e) {
 }
 
 int process_read(char *const *argv, const char *name, const sigset_t *mask, const ProcessTick *tick,
-                 Text *output, Error *e) {
+                 FILE *notes, Text *output, Error *e) {
     pid_t child;
     int out = process_listen(), words = process_listen(), stop, status = STATUS_OK;
     int number = out < 0 || words < 0 ? errno : start(&child, argv, environ, mask, out, words);
     if (number) status = error_errno(e, argv[0], "run", number);
     int how = number ? 0 : process_wait(child, tick, &stop);
+    if (!number) pass_notes(words, notes);
     if (!number && stop) status = process_stopped(stop, e);
     else if (how) status = failed(name, how, words, e);
     else if (!number) status = take_output(out, output, e);

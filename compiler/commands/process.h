@@ -9,6 +9,7 @@
 #include "json.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Holds the signals back; 'before' is for process_release and for the children. */
@@ -34,7 +35,7 @@ int process_listen(void); /* a descriptor; -1: none */
 void process_said(int words, Error *e);
 /* Does it say, as the C library, C++'s, LLVM, ld or we do, that there was no memory? */
 bool process_lacked_memory(const char *text);
-/* The first line of it, in 'said', without "error: ". */
+/* The first line of it that is no note, in 'said', without "error: ". */
 const char *process_error(int words, char *said, size_t size);
 
 /* What an errno says of a process that could not be started. */
@@ -45,8 +46,9 @@ int process_unstarted(int number, Error *e);
 int process_run(char *const *argv, const char *temporary, const sigset_t *mask, Error *e);
 
 /* Runs a program that we built and adds what it writes to 'output'.  If it fails, its exit
-** status and first line of error become ours, with 'name' in front; 128+n if stopped. */
+** status and first line of error become ours, with 'name' in front; 128+n if stopped.  What
+** it notes on standard error goes to 'notes'; NULL: nowhere. */
 int process_read(char *const *argv, const char *name, const sigset_t *mask, const ProcessTick *tick,
-                 Text *output, Error *e);
+                 FILE *notes, Text *output, Error *e);
 
 #endif

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { NAMED = 8 }; /* in one line; others are counted */
+enum { NAMED = 8, FRESH = 2 }; /* in one line, others are counted; seconds */
 
 int temporary_lock(int fd) {
     if (!flock(fd, LOCK_EX | LOCK_NB)) return 0;
@@ -61,6 +62,25 @@ TemporaryState temporary_look(int folder, const char *name, mode_t kind, int *fd
 
 /* == What is left ========================================================= */
 
+static bool is_empty_folder(int fd) {
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+    DIR *d = copy < 0 ? NULL : fdopendir(copy);
+    if (!d && copy >= 0) close(copy);
+    while (d && n < 3 && readdir(d))
+        n++;
+    if (d) closedir(d);
+    return n < 3; /* itself and the one around it */
+}
+
+/* Its maker may be about to lock it: nothing is in it then. */
+bool temporary_is_fresh(int fd) {
+    struct stat s;
+    if (fstat(fd, &s)) return true;
+    time_t age = time(NULL) - s.st_mtime;
+    if (age < -FRESH || age > FRESH) return false;
+    return S_ISDIR(s.st_mode) ? is_empty_folder(fd) : !s.st_size;
+}
+
 void temporary_search(int folder, const TemporarySearch *s) {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -68,7 +88,8 @@ void temporary_search(int folder, const TemporarySearch *s) {
     if (!d) return;
     for (const struct dirent *x; (x = readdir(d));) {
         if (!s->is(x->d_name, s->user)) continue;
-        if (temporary_look(folder, x->d_name, s->kind, &fd) == TEMPORARY_LEFT)
+        if (temporary_look(folder, x->d_name, s->kind, &fd) == TEMPORARY_LEFT
+            && !temporary_is_fresh(fd))
             s->found(x->d_name, fd, s->user);
         if (fd >= 0) close(fd);
     }

@@ -31,6 +31,9 @@ bool temporary_is(int folder, const char *name, int fd);
 /* 'kind': S_IFREG, S_IFDIR, or 0 for either.  *fd is -1 where it is not open. */
 TemporaryState temporary_look(int folder, const char *name, mode_t kind, int *fd);
 
+/* Was it made so lately, with nothing in it, that its maker may not have locked it yet? */
+bool temporary_is_fresh(int fd);
+
 /* One line about something at a path: "note: PATH" and what of it. */
 void temporary_note(FILE *to, const char *path, const char *what);
 

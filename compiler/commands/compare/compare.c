@@ -144,6 +144,17 @@ static int make_folder(const char *path, Error *e) {
     return error_errno(e, path, "make a folder", errno);
 }
 
+/* Runs that are finished write nothing, and would not find what is left there. */
+static int look_at_kept(const char *keep, Error *e) {
+    char *inside;
+    int status = make_folder(keep, e);
+    if (status) return status;
+    if (asprintf(&inside, "%s/run", keep) < 0) return error_memory(e, keep, strlen(keep));
+    output_tell_left(inside);
+    free(inside);
+    return STATUS_OK;
+}
+
 static FilePlace page_of(const CompareOptions *o) {
     return (FilePlace){ .path = o->output, .mark = PAGE_MARK, .overwrite = o->overwrite };
 }
@@ -158,7 +169,7 @@ static int check(const CompareOptions *o, Error *e) {
     for (int i = 0; !status && i < o->specs.n; i++)
         status = place_unread(o->output, o->specs.spec[i].path, e);
     if (!status && o->output) status = place_is_page(&page, e);
-    return status || !o->keep ? status : make_folder(o->keep, e);
+    return status || !o->keep ? status : look_at_kept(o->keep, e);
 }
 
 /* What specs require too, once it is known. */

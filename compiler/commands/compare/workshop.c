@@ -88,7 +88,8 @@ static void say_ours(Error *e) {
 int workshop_run(const Workshop *w, const Comparison *c, int variant, char *const *argv,
                  const ProcessTick *tick, Text *t, Error *e) {
     allowance_lift(w->allowance);
-    int status = process_read(argv, c->variant[variant].label, &w->before, tick, t, e);
+    int status = process_read(argv, c->variant[variant].label, &w->before, tick,
+                              w->allowance->console, t, e);
     if (status) say_ours(e);
     allowance_spec(w->allowance, c->variant[variant].report->model->file);
     step_note(allowance_step(w->allowance), 0, "what its program told");

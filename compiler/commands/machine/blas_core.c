@@ -29,7 +29,7 @@ static int run_probe(char *program, bool environment, const sigset_t *mask, Text
         "env",   "-u", "OPENBLAS_CORETYPE", "-u", "OPENBLAS_L2_SIZE", "-u", "OPENBLAS_BLOCK_FACTOR",
         program, NULL
     };
-    return process_read(environment ? as_it_is : without, "openblas", mask, NULL, out, e);
+    return process_read(environment ? as_it_is : without, "openblas", mask, NULL, NULL, out, e);
 }
 
 bool blas_core(const BlasLibrary *l, bool environment, Allowance *a, char *core, size_t size) {

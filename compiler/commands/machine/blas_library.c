@@ -55,7 +55,7 @@ static bool ask_cc(const char *name, char path[PATH_MAX]) {
     sigset_t before;
     print_text(word, sizeof word, "-print-file-name=%s", name);
     process_hold(&before);
-    int status = process_read(argv, "cc", &before, NULL, &out, &ignored);
+    int status = process_read(argv, "cc", &before, NULL, NULL, &out, &ignored);
     process_release(&before);
     int n = status || !out.at ? 0 : (int)strcspn(out.at, "\n");
     bool found = n > 0 && out.at[0] == '/' && n < PATH_MAX;

@@ -57,7 +57,8 @@ static void remove_left(int folder, const char *name, const struct stat *s, Entr
     int fd;
     TemporaryState state = temporary_look(folder, name, S_IFREG, &fd);
     bool old = state == TEMPORARY_UNLOCKED && time(NULL) - s->st_mtim.tv_sec > LONG_AGO;
-    if ((state == TEMPORARY_LEFT || old) && !unlinkat(folder, name, 0)) e->left++;
+    bool left = state == TEMPORARY_LEFT && !temporary_is_fresh(fd);
+    if ((left || old) && !unlinkat(folder, name, 0)) e->left++;
     if (fd >= 0) close(fd);
 }
 

@@ -33,7 +33,7 @@ static int run_round(const char *program, int steps, TimedTold *told, void *to, 
     sigset_t before;
     snprintf(count, sizeof count, "%d", steps);
     process_hold(&before);
-    int status = process_read(argv, "timed", &before, NULL, &out, e);
+    int status = process_read(argv, "timed", &before, NULL, NULL, &out, e);
     process_release(&before);
     if (!status)
         status = json_parse(&j, "timed", out.at ? out.at : "", out.length, TIMED_VALUES, e);
