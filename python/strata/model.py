@@ -34,7 +34,12 @@ def _ids(name, tokens, dimensions):
     if x.ndim != dimensions or x.size == 0 or x.dtype.kind not in "iu":
         raise ValueError(f"{name}: expected {'a batch [B, T]' if dimensions == 2 else 'a list'} of "
                          f"ids, found {x.dtype} of shape {x.shape}")
-    return numpy.ascontiguousarray(numpy.clip(x, -1, 2**31 - 1), numpy.int32)
+    most = numpy.iinfo(numpy.int32).max
+    wrong = numpy.argwhere((x < 0) | (x > most))
+    if len(wrong):
+        at = ",".join(str(i) for i in wrong[0])
+        raise ValueError(f"{name}[{at}]: expected an id from 0 to {most}, found {x[tuple(wrong[0])]}")
+    return numpy.ascontiguousarray(x, numpy.int32)
 
 
 def _stops(ids, vocab):

@@ -388,6 +388,14 @@ def test_numbers_are_not_cut_off(model, number):
             call()
 
 
+@pytest.mark.parametrize("number", [-5, -2**40, 2**31, 2**32 + 65])
+def test_ids_are_told_as_they_were_given(model, number):
+    with pytest.raises(ValueError, match=f"tokens\\[0,1\\]: expected an id .*, found {number}$"):
+        model.logits([[1, number, 2]])
+    with pytest.raises(ValueError, match=f"targets\\[0,0\\]: .*, found {number}$"):
+        model.forward_backward([[1, 2]], [[number, 2]])
+
+
 def test_numbers_that_ruin_weights_are_refused(model):
     before = {name: np.array(x) for name, x in model.weights.items()}
     for bad in float("nan"), float("inf"):
@@ -456,7 +464,8 @@ def test_what_a_killed_process_left_is_found(model, tmp_path):
 
 
 def test_folders_of_killed_processes_are_removed(tmp_path, monkeypatch):
-    left = left_by("from strata.temporary import WorkFolder\nw = WorkFolder()\ndie()", tmp_path)
+    left = left_by("from strata.temporary import WorkFolder\nw = WorkFolder()\n"
+                   "open(w.name + '/spec.lua', 'w').close()\ndie()", tmp_path)
     assert len(left) == 1 and left.pop().startswith("strata-work-")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
