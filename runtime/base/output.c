@@ -197,8 +197,9 @@ static int remove_stale(Output *o, Error *e) {
     case TEMPORARY_LEFT:
     case TEMPORARY_UNLOCKED: break;
     }
+    bool left = !temporary_is_fresh(fd); /* else two that begin meet, perhaps */
     if (!unlinkat(o->folder, o->temp, 0)) {
-        if (told()) note_removed(o);
+        if (told() && left) note_removed(o);
     } else if (errno != ENOENT) {
         status = error_errno(e, o->path, "replace its .strata-tmp", errno);
     }
