@@ -16,7 +16,7 @@
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 enum { HOST = 32, RANDOM_LETTERS = 6, ATTEMPTS = 16 };
 
-/* As it is in names: python/strata/work_folder.py makes the same of it. */
+/* As it is in names: python/strata/temporary.py makes the same of it. */
 static void host_name(char host[HOST + 1]) {
     char name[256] = "";
     if (gethostname(name, sizeof name - 1)) strcpy(name, "host");
