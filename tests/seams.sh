@@ -3,6 +3,7 @@
 # What has a place of its own stands there only:  sh tests/seams.sh
 # Words of processors: in runtime/target and compiler/codegen/target, a folder and a file of each.
 # Command lines and terminals: in runtime/commands, not in runtime/session, which servers use too.
+# Numbers of an action's references: in runtime/model/anchors.def, which names them.
 set -eu
 cd "$(dirname "$0")/.."
 fail() { echo "seams.sh: $*"; exit 1; }
@@ -41,3 +42,15 @@ words="$words|isatty|STD(IN|OUT|ERR)_FILENO|(^|[^a-z_])(std(in|out|err)|f?printf
 if lines=$(grep -nE "$words" runtime/session/*.[ch]); then
     fail "expected no command line and no terminal in runtime/session, found $lines"
 fi
+
+# "&r[0], r[5].stride", "k_refs[s->ref + 2]", "work_row(w, s, 1)": REF(action, name) says which
+numbers='(^|[^a-z_])r\[[0-9]|->ref \+ [0-9]'
+numbers="$numbers|(work_row|ids_of)\(w, s, [0-9]|stride_of\(s, [0-9]"
+if grep -nE "$numbers" runtime/model/*.[ch]; then
+    fail "expected REF(action, name) of runtime/model/anchors.def, found numbers above"
+fi
+actions=$(grep -ohwE 'DO_[A-Z_]+' runtime/model/*.[ch] compiler/codegen/tables/*.c | sort -u)
+for action in $actions; do
+    grep -qE "[(,] *${action#DO_}," runtime/model/anchors.def ||
+        fail "expected a row of $action in runtime/model/anchors.def, found none"
+done

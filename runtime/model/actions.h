@@ -25,6 +25,20 @@ static inline float *work_row(const TaskWork *w, const Action *s, int i) {
 
 static inline int64_t stride_of(const Action *s, int i) { return k_refs[s->ref + i].stride; }
 
+/* Actions that share a function have the references that it reads at the same places. */
+#define SAME_REF(action, name, other, other_name) \
+    _Static_assert(REF(action, name) == REF(other, other_name), "references of one function")
+SAME_REF(LINEAR, x, LINEAR_BACK, dy);
+SAME_REF(LINEAR, w, LINEAR_BACK, w);
+SAME_REF(PICK, x, LARGEST, x);
+SAME_REF(PICK, x, CHOSEN, mask);
+SAME_REF(PICK, x, PLACE, y);
+SAME_REF(PICK, places, PLACE, places);
+SAME_REF(EXPERT_LINEAR, x, EXPERT_BACK, dy);
+SAME_REF(EXPERT_LINEAR, w, EXPERT_BACK, w);
+SAME_REF(EXPERT_LINEAR, order, EXPERT_BACK, order);
+#undef SAME_REF
+
 /* token_actions.c; k_token_action and k_global_action tell who profiles, and check */
 void k_token_action(const TaskWork *w, const Action *s);
 void k_row_action(const TaskWork *w, const Action *s);

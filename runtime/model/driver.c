@@ -131,9 +131,9 @@ static bool same_ref(const Action *a, const Action *b, int i) {
 ** waits for another. */
 static int32_t side_by_side(const Action *s, const Action *end) {
     int32_t n = 1;
-    for (; s + n < end && s[n].what == DO_LINEAR && same_ref(s, s + n, 1); n++)
+    for (; s + n < end && s[n].what == DO_LINEAR && same_ref(s, s + n, REF(LINEAR, x)); n++)
         for (int32_t i = 0; i < n; i++)
-            if (same_ref(s + i, s + n, 0)) return n;
+            if (same_ref(s + i, s + n, REF(LINEAR, y))) return n;
     return n;
 }
 
@@ -235,7 +235,8 @@ static const Stage *packed_beside(const Frame *f, const Stage *phase) {
         return 0;
     for (int32_t i = 0; i < next->count; i++) {
         const Action *s = &k_actions[next->first + i];
-        if (s->list || (k_pack_tasks(f, s) && k_refs[s->ref + 2].area != AREA_WEIGHT)) return 0;
+        if (s->list || (k_pack_tasks(f, s) && k_refs[s->ref + REF(LINEAR, w)].area != AREA_WEIGHT))
+            return 0;
     }
     return next;
 }

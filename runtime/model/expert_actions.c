@@ -8,8 +8,8 @@ static Experts experts_of(const Frame *f, const Action *s, int lists) {
     return (Experts){ frame_rows(f, s->list),
                       s->expert.slots,
                       s->expert.experts,
-                      (const int32_t *)k_resolve(f, &r[0], 0, 0),
-                      (const int32_t *)k_resolve(f, &r[1], 0, 0),
+                      (const int32_t *)k_resolve(f, r, 0, 0),
+                      (const int32_t *)k_resolve(f, r + 1, 0, 0),
                       k_constants.bf16 };
 }
 
@@ -29,16 +29,18 @@ static ExpertProduct product_of(const Frame *f, const Action *s) {
     const Ref *r = &k_refs[s->ref];
     const ExpertAction *a = &s->expert;
     int back = s->what == DO_EXPERT_BACK;
-    return (ExpertProduct){ experts_of(f, s, 3),
-                            rows_of(f, s, 1, back ? a->rows : a->columns, a->own[0]),
-                            weights_of(a, k_resolve(f, &r[2], 0, 0)),
-                            back ? a->columns : a->rows,
-                            back ? a->rows : a->columns,
-                            back,
-                            k_resolve(f, &r[0], 0, 0),
-                            r[0].stride,
-                            a->small ? (const uint8_t *)k_resolve(f, &r[2], 0, 0) : 0,
-                            a->small };
+    return (ExpertProduct){
+        experts_of(f, s, REF(EXPERT_LINEAR, order)),
+        rows_of(f, s, REF(EXPERT_LINEAR, x), back ? a->rows : a->columns, a->own[0]),
+        weights_of(a, k_resolve(f, &r[REF(EXPERT_LINEAR, w)], 0, 0)),
+        back ? a->columns : a->rows,
+        back ? a->rows : a->columns,
+        back,
+        k_resolve(f, r, 0, 0),
+        r->stride,
+        a->small ? (const uint8_t *)k_resolve(f, &r[REF(EXPERT_LINEAR, w)], 0, 0) : 0,
+        a->small
+    };
 }
 
 /* Nothing was added to the gradient before, nor is anything to stay. */
@@ -46,10 +48,10 @@ static ExpertOuter outer_of(const Frame *f, const Action *s) {
     const Ref *r = &k_refs[s->ref];
     const ExpertAction *a = &s->expert;
     bool overwrites = r->area == AREA_CONSTANT || (a->first && !f->accumulate);
-    return (ExpertOuter){ experts_of(f, s, 3),
-                          rows_of(f, s, 1, a->rows, a->own[0]),
-                          rows_of(f, s, 2, a->columns, a->own[1]),
-                          k_resolve(f, &r[0], 0, 0),
+    return (ExpertOuter){ experts_of(f, s, REF(EXPERT_WEIGHT, order)),
+                          rows_of(f, s, REF(EXPERT_WEIGHT, dy), a->rows, a->own[0]),
+                          rows_of(f, s, REF(EXPERT_WEIGHT, x), a->columns, a->own[1]),
+                          k_resolve(f, r, 0, 0),
                           a->rows,
                           a->columns,
                           !overwrites };
@@ -68,8 +70,10 @@ int64_t k_expert_action_tasks(const Frame *f, const Action *s) {
 static void lists_task(const Frame *f, const Action *s) {
     const Ref *r = &k_refs[s->ref];
     k_expert_lists(frame_rows(f, s->list), s->expert.slots,
-                   (const int32_t *)k_resolve(f, &r[2], 0, 0), r[2].stride, s->expert.experts,
-                   (int32_t *)k_resolve(f, &r[0], 0, 0), (int32_t *)k_resolve(f, &r[1], 0, 0));
+                   (const int32_t *)k_resolve(f, &r[REF(EXPERT_LISTS, places)], 0, 0),
+                   r[REF(EXPERT_LISTS, places)].stride, s->expert.experts,
+                   (int32_t *)k_resolve(f, &r[REF(EXPERT_LISTS, order)], 0, 0),
+                   (int32_t *)k_resolve(f, &r[REF(EXPERT_LISTS, first)], 0, 0));
 }
 
 void k_expert_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {

@@ -60,11 +60,11 @@ static void set_table(const Frame *f, const Action *s, Attention *a, const Ref *
 }
 
 static Attention forward_of(const Frame *f, const Action *s, int attention_step) {
-    Attention a = attention_of(f, s, 2, attention_step);
+    Attention a = attention_of(f, s, REF(ATTENTION, q), attention_step);
     const Ref *r = &k_refs[s->ref];
-    a.o = k_resolve(f, &r[0], 0, 0), a.ldo = r[0].stride;
-    a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
-    if (a.distances) set_table(f, s, &a, &r[5]);
+    a.o = k_resolve(f, &r[REF(ATTENTION, o)], 0, 0), a.ldo = r[REF(ATTENTION, o)].stride;
+    a.lse = k_resolve(f, &r[REF(ATTENTION, lse)], 0, 0), a.ldlse = r[REF(ATTENTION, lse)].stride;
+    if (a.distances) set_table(f, s, &a, &r[REF(ATTENTION, by_distance)]);
     if (puts_aside(f)) {
         a.aside = f->local + f->aside, a.ldaside = f->local_floats;
         a.aside_floats = f->scratch - f->aside;
@@ -72,19 +72,23 @@ static Attention forward_of(const Frame *f, const Action *s, int attention_step)
     return a;
 }
 
+#define GRAD(name) REF(ATTENTION_GRAD, name)
+
 static Attention backward_of(const Frame *f, const Action *s) {
-    int results = s->attention.distances ? 4 : 3;
+    int results = GRAD(q) - !s->attention.distances;
     Attention a = attention_of(f, s, results, 0);
     const Ref *r = &k_refs[s->ref];
-    a.dq = k_resolve(f, &r[0], 0, 0), a.lddq = r[0].stride;
-    a.dk_ = k_resolve(f, &r[1], 0, 0), a.lddk = r[1].stride;
-    a.dvalue = k_resolve(f, &r[2], 0, 0), a.lddv = r[2].stride;
-    if (a.distances) a.ddistance = k_resolve(f, &r[3], 0, 0), a.ldddistance = r[3].stride;
-    r += results + 3;
-    a.delta = k_resolve(f, &r[0], 0, 0), a.lddelta = r[0].stride;
-    a.lse = k_resolve(f, &r[1], 0, 0), a.ldlse = r[1].stride;
-    a.dout = k_resolve(f, &r[2], 0, 0), a.lddout = r[2].stride;
-    if (a.distances) set_table(f, s, &a, &r[3]);
+    a.dq = k_resolve(f, &r[GRAD(dq)], 0, 0), a.lddq = r[GRAD(dq)].stride;
+    a.dk_ = k_resolve(f, &r[GRAD(dk)], 0, 0), a.lddk = r[GRAD(dk)].stride;
+    a.dvalue = k_resolve(f, &r[GRAD(dv)], 0, 0), a.lddv = r[GRAD(dv)].stride;
+    if (a.distances)
+        a.ddistance = k_resolve(f, &r[GRAD(dby_distance)], 0, 0),
+        a.ldddistance = r[GRAD(dby_distance)].stride;
+    r += results - GRAD(q);
+    a.delta = k_resolve(f, &r[GRAD(delta)], 0, 0), a.lddelta = r[GRAD(delta)].stride;
+    a.lse = k_resolve(f, &r[GRAD(lse)], 0, 0), a.ldlse = r[GRAD(lse)].stride;
+    a.dout = k_resolve(f, &r[GRAD(dout)], 0, 0), a.lddout = r[GRAD(dout)].stride;
+    if (a.distances) set_table(f, s, &a, &r[GRAD(by_distance)]);
     return a;
 }
 
@@ -126,8 +130,8 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
     int64_t m0 = task / across * OUTER_ROWS, k0 = task % across * OUTER_COLUMNS;
     int64_t m1 = least(m0 + OUTER_ROWS, M), k1 = least(k0 + OUTER_COLUMNS, K);
     const Ref *r = &k_refs[s->ref];
-    float *dw = k_resolve(f, &r[0], 0, 0), *dy = k_resolve(f, &r[1], 0, 0),
-          *x = k_resolve(f, &r[2], 0, 0);
+    float *dw = k_resolve(f, &r[REF(OUTER, dw)], 0, 0),
+          *dy = k_resolve(f, &r[REF(OUTER, dy)], 0, 0), *x = k_resolve(f, &r[REF(OUTER, x)], 0, 0);
     const strata_setup *u = &f->ctx->setup;
     int add = !overwrites(f, s);
     int64_t rows = frame_rows(f, s->list);
@@ -137,30 +141,31 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
         return;
     }
     if (k_constants.bf16)
-        k_linear_weight_bf16(rows, m0, m1, k0, k1, (const uint16_t *)dy, 2 * r[1].stride,
-                             (const uint16_t *)x, 2 * r[2].stride, dw, K, add,
-                             frame_scratch(f, worker));
+        k_linear_weight_bf16(rows, m0, m1, k0, k1, (const uint16_t *)dy,
+                             2 * r[REF(OUTER, dy)].stride, (const uint16_t *)x,
+                             2 * r[REF(OUTER, x)].stride, dw, K, add, frame_scratch(f, worker));
     else if (frame_blas(f, s->outer.blas))
-        k_sgemm(&(BlasProduct){ m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride,
-                                dw + m0 * K + k0, K, LEFT_TRANSPOSED | (add ? ADDED : 0) });
+        k_sgemm(&(BlasProduct){ m1 - m0, k1 - k0, rows, dy + m0, r[REF(OUTER, dy)].stride, x + k0,
+                                r[REF(OUTER, x)].stride, dw + m0 * K + k0, K,
+                                LEFT_TRANSPOSED | (add ? ADDED : 0) });
     else if (u->gemm)
-        u->gemm(u->gemm_user, m1 - m0, k1 - k0, rows, dy + m0, r[1].stride, x + k0, r[2].stride,
-                dw + m0 * K + k0, K);
+        u->gemm(u->gemm_user, m1 - m0, k1 - k0, rows, dy + m0, r[REF(OUTER, dy)].stride, x + k0,
+                r[REF(OUTER, x)].stride, dw + m0 * K + k0, K);
     else
-        k_linear_weight(rows, m0, m1, k0, k1, dy, r[1].stride, x, r[2].stride, dw, K, add,
-                        frame_scratch(f, worker));
+        k_linear_weight(rows, m0, m1, k0, k1, dy, r[REF(OUTER, dy)].stride, x,
+                        r[REF(OUTER, x)].stride, dw, K, add, frame_scratch(f, worker));
 }
 
 /* One sequence's tokens. */
 static void top_task(const Frame *f, const Action *s, int64_t sequence) {
-    const Ref *y = &k_refs[s->ref], *x = y + 1;
+    const Ref *y = &k_refs[s->ref], *x = y + REF(TOP, x);
     int64_t k = (int64_t)(s->top.share * (double)f->T), first = sequence * f->T;
     k_top(f->T, k < 1 ? 1 : k, k_resolve(f, x, 0, 0) + first * x->stride, x->stride,
           k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
 }
 
 static void list_task(const Frame *f, const Action *s) {
-    const Ref *mask = &k_refs[s->ref + 1];
+    const Ref *mask = &k_refs[s->ref + REF(LIST, mask)];
     k_list_make(f->B, f->T, k_resolve(f, mask, 0, 0), mask->stride, f->position,
                 f->ctx->setup.routed, &f->list[s->list]);
 }
@@ -170,9 +175,9 @@ static void scatter_task(const Frame *f, const Action *s, int64_t task) {
     const Ref *r = &k_refs[s->ref];
     k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
                    least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
-                   k_resolve(f, &r[1], 0, 0), r[1].stride,
-                   (const int32_t *)k_resolve(f, &r[2], 0, 0), s->scatter.rows,
-                   k_resolve(f, &r[0], 0, 0), s->scatter.columns);
+                   k_resolve(f, &r[REF(SCATTER, dy)], 0, 0), r[REF(SCATTER, dy)].stride,
+                   (const int32_t *)k_resolve(f, &r[REF(SCATTER, ids)], 0, 0), s->scatter.rows,
+                   k_resolve(f, &r[REF(SCATTER, dw)], 0, 0), s->scatter.columns);
 }
 
 static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worker,
@@ -194,8 +199,8 @@ static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worke
     case DO_SCATTER: scatter_task(f, s, task); break;
     case DO_REDUCE:
         k_reduce_rows(blocks(frame_rows(f, s->list), k_constants.granule), s->reduce.count,
-                      k_resolve(f, &r[1], 0, 0), r[1].stride, k_resolve(f, &r[0], 0, 0),
-                      s->reduce.add);
+                      k_resolve(f, &r[REF(REDUCE, partial)], 0, 0), r[REF(REDUCE, partial)].stride,
+                      k_resolve(f, &r[REF(REDUCE, out)], 0, 0), s->reduce.add);
         break;
     case DO_SHIFT:
     case DO_CONV:

@@ -19,7 +19,7 @@ static History history_of(const Frame *f, const Action *s, int64_t carry, int x)
 }
 
 static History shift_of(const Frame *f, const Action *s) {
-    History h = history_of(f, s, s->shift.carry, 1);
+    History h = history_of(f, s, s->shift.carry, REF(SHIFT, x));
     h.columns = s->shift.columns;
     h.depth = s->shift.tokens;
     return h;
@@ -43,12 +43,12 @@ static int64_t groups_of_task(const ConvAction *a) {
 }
 
 static void weight_task(const Frame *f, const Action *s, int64_t task) {
-    Convolution c = conv_of(f, s, 2, -1);
+    Convolution c = conv_of(f, s, REF(CONV_WEIGHT, x), -1);
     const Ref *r = &k_refs[s->ref];
     int64_t groups = groups_of_task(&s->conv), first = task * groups;
-    k_conv_weight(&c, k_resolve(f, &r[1], 0, 0), r[1].stride, k_constants.granule, first,
-                  least(first + groups, s->conv.groups), k_resolve(f, r, 0, 0),
-                  r->area != AREA_CONSTANT);
+    k_conv_weight(&c, k_resolve(f, &r[REF(CONV_WEIGHT, dy)], 0, 0), r[REF(CONV_WEIGHT, dy)].stride,
+                  k_constants.granule, first, least(first + groups, s->conv.groups),
+                  k_resolve(f, r, 0, 0), r->area != AREA_CONSTANT);
 }
 
 /* Out of the way of the actions that every model has. */
@@ -69,22 +69,23 @@ __attribute__((noinline)) void k_history_task(const Frame *f, const Action *s, i
         k_shift(&h, s->shift.earlier, first, end, y, r->stride);
         break;
     case DO_CONV:
-        c = conv_of(f, s, 1, 2);
+        c = conv_of(f, s, REF(CONV, x), REF(CONV, w));
         k_conv(&c, first, end, y, r->stride);
         break;
     case DO_CONV_BACK:
-        c = conv_of(f, s, 1, 2);
+        c = conv_of(f, s, REF(CONV_BACK, dy), REF(CONV_BACK, w));
         k_conv_back(&c, first, end, y, r->stride);
         break;
     case DO_CONV_WEIGHT: weight_task(f, s, task); break;
     default:
-        c = conv_of(f, s, 2, -1);
-        k_conv_taps(&c, k_resolve(f, &r[1], 0, 0), r[1].stride, first, end, y, r->stride);
+        c = conv_of(f, s, REF(CONV_TAPS, x), -1);
+        k_conv_taps(&c, k_resolve(f, &r[REF(CONV_TAPS, dy)], 0, 0), r[REF(CONV_TAPS, dy)].stride,
+                    first, end, y, r->stride);
     }
 }
 
 __attribute__((noinline)) void k_global_end(const Frame *f, const Action *s) {
     if (s->what != DO_SHIFT && s->what != DO_CONV) return;
-    History h = s->what == DO_SHIFT ? shift_of(f, s) : conv_of(f, s, 1, 2).x;
+    History h = s->what == DO_SHIFT ? shift_of(f, s) : conv_of(f, s, REF(CONV, x), REF(CONV, w)).x;
     k_carry(&h);
 }

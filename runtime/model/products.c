@@ -41,13 +41,15 @@ static int64_t weights_row(const ProductAction *a, int back) {
 /* A product of --precision bf16: x is bfloat16. */
 static void product_bf16(const TaskWork *w, const Action *s, int back) {
     const ProductAction *a = &s->product;
-    const uint16_t *x = (const uint16_t *)work_row(w, s, 1);
+    const uint16_t *x = (const uint16_t *)work_row(w, s, REF(LINEAR, x));
     const float *packed = packed_of(w->f, s);
     float *scratch = frame_scratch(w->f, w->worker), *few = frame_scratch(w->f, w->runs),
-          *at = work_row(w, s, 0);
-    Weights m = weights_of(a, k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first),
+          *at = work_row(w, s, REF(LINEAR, y));
+    Weights m = weights_of(a,
+                           k_resolve(w->f, &k_refs[s->ref + REF(LINEAR, w)], w->worker, w->first),
                            weights_row(a, back));
-    int64_t ldx = 2 * stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? a->columns : w->m1;
+    int64_t ldx = 2 * stride_of(s, REF(LINEAR, x)), ldy = stride_of(s, REF(LINEAR, y)),
+            m1 = w->m1 < 0 ? a->columns : w->m1;
     Result y = { at, 0, ldy, a->add };
     if (a->narrow) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
     if (packed) k_multiply_bf16(w->count, a->columns, a->steps, x, ldx, packed, y, scratch);
@@ -61,10 +63,12 @@ static void product_bf16(const TaskWork *w, const Action *s, int back) {
 /* x w^T, or dy w if 'back'. */
 static void product_f32(const TaskWork *w, const Action *s, int back) {
     const ProductAction *a = &s->product;
-    float *y = work_row(w, s, 0), *x = work_row(w, s, 1), *scratch = frame_scratch(w->f, w->worker);
+    float *y = work_row(w, s, REF(LINEAR, y)), *x = work_row(w, s, REF(LINEAR, x)),
+          *scratch = frame_scratch(w->f, w->worker);
     const float *packed = packed_of(w->f, s);
-    const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
-    int64_t columns = a->columns, steps = a->steps, ldx = stride_of(s, 1), ldy = stride_of(s, 0);
+    const float *m = k_resolve(w->f, &k_refs[s->ref + REF(LINEAR, w)], w->worker, w->first);
+    int64_t columns = a->columns, steps = a->steps, ldx = stride_of(s, REF(LINEAR, x)),
+            ldy = stride_of(s, REF(LINEAR, y));
     int64_t m1 = w->m1 < 0 ? columns : w->m1;
     if (is_blas(w->f, a))
         k_sgemm(&(BlasProduct){ w->count, columns, steps, x, ldx, m, weights_row(a, back), y, ldy,
@@ -80,13 +84,15 @@ static void product_f32(const TaskWork *w, const Action *s, int back) {
 
 static void product_small(const TaskWork *w, const Action *s) {
     const ProductAction *a = &s->product;
-    float *at = work_row(w, s, 0), *x = work_row(w, s, 1);
-    int64_t ldx = stride_of(s, 1), ldy = stride_of(s, 0), m1 = w->m1 < 0 ? a->columns : w->m1;
+    float *at = work_row(w, s, REF(LINEAR, y)), *x = work_row(w, s, REF(LINEAR, x));
+    int64_t ldx = stride_of(s, REF(LINEAR, x)), ldy = stride_of(s, REF(LINEAR, y)),
+            m1 = w->m1 < 0 ? a->columns : w->m1;
     SmallRows rows = { x, 0, ldx };
     if (k_constants.bf16) rows = (SmallRows){ 0, (const uint16_t *)x, 2 * ldx };
     Result y = { at, 0, ldy, a->add };
     if (a->narrow) y = (Result){ 0, (uint16_t *)at, 2 * ldy, 0 };
-    SmallWeights m = { (const uint8_t *)k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first),
+    SmallWeights m = { (const uint8_t *)k_resolve(w->f, &k_refs[s->ref + REF(LINEAR, w)], w->worker,
+                                                  w->first),
                        a->columns, a->steps, a->small };
     k_linear_small(w->count, w->m0, m1, rows, &m, y, frame_scratch(w->f, w->runs));
 }
@@ -102,12 +108,14 @@ void k_product_action(const TaskWork *w, const Action *s) {
 void k_each_action(const TaskWork *w, const Action *s) {
     const EachAction *a = &s->each;
     float *scratch = frame_scratch(w->f, w->worker);
-    const float *m = k_resolve(w->f, &k_refs[s->ref + 2], w->worker, w->first);
-    int64_t ldx = stride_of(s, 1), ldy = stride_of(s, 0), n = w->count, steps = a->steps,
-            in = a->back ? a->count : steps, out = a->back ? steps : a->count;
+    const float *m = k_resolve(w->f, &k_refs[s->ref + REF(LINEAR_EACH, w)], w->worker, w->first);
+    int64_t ldx = stride_of(s, REF(LINEAR_EACH, x)), ldy = stride_of(s, REF(LINEAR_EACH, y)),
+            n = w->count, steps = a->steps, in = a->back ? a->count : steps,
+            out = a->back ? steps : a->count;
     for (int64_t g = w->m0; g < (w->m1 < 0 ? a->parts : w->m1); g++) {
-        const float *x = work_row(w, s, 1) + g * in, *rows = m + (g * a->rows + a->first) * steps;
-        float *y = work_row(w, s, 0) + g * out;
+        const float *x = work_row(w, s, REF(LINEAR_EACH, x)) + g * in,
+                    *rows = m + (g * a->rows + a->first) * steps;
+        float *y = work_row(w, s, REF(LINEAR_EACH, y)) + g * out;
         if (a->back && w->f->few)
             k_linear_back_few(n, a->count, steps, x, ldx, rows, steps, y, ldy);
         else if (a->back)
@@ -131,7 +139,7 @@ void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker) 
     const ProductAction *a = &s->product;
     int back = s->what == DO_LINEAR_BACK;
     int64_t ld = weights_row(a, back);
-    const float *w = k_resolve(f, &k_refs[s->ref + 2], worker, 0);
+    const float *w = k_resolve(f, &k_refs[s->ref + REF(LINEAR, w)], worker, 0);
     float *packed = f->packed + a->packed;
     if (k_constants.bf16)
         k_pack_bf16(a->columns, a->steps, weights_of(a, w, ld), back, task, packed,

@@ -7,6 +7,7 @@
 #ifndef STRATA_PROGRAM_H
 #define STRATA_PROGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Areas an operand can lie in.  The unit of 'offset' is a float; in TOKEN it
@@ -41,45 +42,26 @@ typedef struct Ref {
     int64_t offset;
 } Ref;
 
-/* What an action does; each row names the member of Action with its numbers, and its refs in
-** order. */
-/* clang-format off */
+/* What an action does, DO_..: anchors.def. */
 enum {
-    DO_ROW,                /* row; refs as the kernel wants them */
-    DO_UNIFORM,            /* row; the same, once, not by token */
-    DO_LINEAR,             /* product; y, x, w */
-    DO_LINEAR_BACK,        /* product; dx, dy, w */
-    DO_EMBED,              /* embed; y, w, ids */
-    DO_CROSS_ENTROPY,      /* loss; nll, lse, logits, ids */
-    DO_CROSS_ENTROPY_GRAD, /* loss; dlogits, logits, lse, ids, dy */
-    DO_OUTER,              /* outer; dw, dy, x */
-    DO_SCATTER,            /* scatter; dw, dy, ids */
-    DO_ATTENTION,          /* attention; o, lse, q, k, v, by_distance if there are distances */
-    DO_ATTENTION_GRAD,     /* attention; dq, dk, dv, its gradient, q, k, v, delta, lse, do, it */
-    DO_RECURRENCE,         /* recurrence; o, q, k, v, decay, rate, beta, as there are */
-    DO_RECURRENCE_GRAD,    /* recurrence; dq, dk, dv, ddecay, dbeta, room, drate, the same, do */
-    DO_REDUCE,             /* reduce; out, partial */
-    DO_SHIFT,              /* shift; y, x */
-    DO_CONV,               /* conv; y, x, w */
-    DO_CONV_BACK,          /* conv; dx, dy, w */
-    DO_CONV_WEIGHT,        /* conv; dw, dy, x */
-    DO_CONV_TAPS,          /* conv; dw, dy, x: a row of dw for each of theirs */
-    DO_RANDOM,             /* random; y */
-    DO_TOP,                /* top; mask, x */
-    DO_LIST,               /* -; .., mask: makes the list 'list' */
-    DO_GATHER,             /* rows; y, x: rows of the list 'list' */
-    DO_SCATTER_ROWS,       /* rows; y, x: the same, back to all tokens */
-    DO_LINEAR_EACH,        /* each; y, x, w */
-    DO_LARGEST,            /* largest; mask, x */
-    DO_CHOSEN,             /* largest; places, mask */
-    DO_PICK,               /* largest; y, x, places */
-    DO_PLACE,              /* largest; x, y, places */
-    DO_EXPERT_LISTS,       /* expert; order, first, places */
-    DO_EXPERT_LINEAR,      /* expert; y, x, w, order, first */
-    DO_EXPERT_BACK,        /* expert; dx, dy, w, order, first */
-    DO_EXPERT_WEIGHT       /* expert; dw, dy, x, order, first */
+#define ACTION(action, member, ...) DO_##action,
+#define ANCHOR(op, action, member, results, ...) DO_##action,
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
 };
-/* clang-format on */
+
+/* The names of an action's references, in order: a byte for each, so that its offset is its number
+** among them. */
+#define ACTION(action, member, ...) \
+    struct RefsOf##action {         \
+        char __VA_ARGS__;           \
+    };
+#define ANCHOR(op, action, member, results, ...) ACTION(action, member, __VA_ARGS__)
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
+#define REF(action, name) ((int)offsetof(struct RefsOf##action, name))
 
 /* Whether OpenBLAS multiplies: it cannot, it does if asked by the setup's flags, it does. */
 enum { BLAS_CANNOT, BLAS_CAN, BLAS_DOES };

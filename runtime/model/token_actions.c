@@ -24,37 +24,43 @@ static const int32_t *ids_of(const TaskWork *w, const Action *s, int i) {
 }
 
 static void embed_action(const TaskWork *w, const Action *s) {
-    const float *table = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
+    const float *table = k_resolve(w->f, &k_refs[s->ref + REF(EMBED, w)], w->worker, w->first);
     int64_t columns = s->embed.columns;
     if (s->embed.small) {
         SmallWeights m = { (const uint8_t *)table, 0, columns, s->embed.small };
-        k_embed_small(w->count, &m, ids_of(w, s, 2), work_row(w, s, 0), stride_of(s, 0));
+        k_embed_small(w->count, &m, ids_of(w, s, REF(EMBED, ids)), work_row(w, s, REF(EMBED, y)),
+                      stride_of(s, REF(EMBED, y)));
     } else if (k_constants.bf16 && s->embed.bf16)
-        k_embed_bf16(w->count, columns, (const uint16_t *)table, columns, ids_of(w, s, 2),
-                     work_row(w, s, 0), stride_of(s, 0));
+        k_embed_bf16(w->count, columns, (const uint16_t *)table, columns,
+                     ids_of(w, s, REF(EMBED, ids)), work_row(w, s, REF(EMBED, y)),
+                     stride_of(s, REF(EMBED, y)));
     else
-        k_embed(w->count, columns, table, columns, ids_of(w, s, 2), work_row(w, s, 0),
-                stride_of(s, 0));
+        k_embed(w->count, columns, table, columns, ids_of(w, s, REF(EMBED, ids)),
+                work_row(w, s, REF(EMBED, y)), stride_of(s, REF(EMBED, y)));
 }
 
 static void gather_action(const TaskWork *w, const Action *s) {
-    const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
-    k_embed(w->count, s->rows.columns, x, stride_of(s, 1), w->f->list[s->list].token + w->first,
-            work_row(w, s, 0), stride_of(s, 0));
+    const float *x = k_resolve(w->f, &k_refs[s->ref + REF(GATHER, x)], w->worker, w->first);
+    k_embed(w->count, s->rows.columns, x, stride_of(s, REF(GATHER, x)),
+            w->f->list[s->list].token + w->first, work_row(w, s, REF(GATHER, y)),
+            stride_of(s, REF(GATHER, y)));
 }
 
 static void scatter_action(const TaskWork *w, const Action *s) {
-    const float *x = k_resolve(w->f, &k_refs[s->ref + 1], w->worker, w->first);
-    k_scatter_rows(w->count, s->rows.columns, x, stride_of(s, 1),
-                   w->f->list[s->list].place + w->first, work_row(w, s, 0), stride_of(s, 0));
+    const float *x = k_resolve(w->f, &k_refs[s->ref + REF(SCATTER_ROWS, x)], w->worker, w->first);
+    k_scatter_rows(w->count, s->rows.columns, x, stride_of(s, REF(SCATTER_ROWS, x)),
+                   w->f->list[s->list].place + w->first, work_row(w, s, REF(SCATTER_ROWS, y)),
+                   stride_of(s, REF(SCATTER_ROWS, y)));
 }
 
 /* Choices among each token's own numbers, and what goes with the places. */
 static void largest_action(const TaskWork *w, const Action *s) {
     const LargestAction *a = &s->largest;
-    float *y = work_row(w, s, 0), *x = work_row(w, s, 1), *z = s->refs > 2 ? work_row(w, s, 2) : 0;
-    for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0), x += stride_of(s, 1)) {
-        const int32_t *place = z ? (const int32_t *)(z + t * stride_of(s, 2)) : 0;
+    float *y = work_row(w, s, REF(PICK, y)), *x = work_row(w, s, REF(PICK, x)),
+          *z = s->refs > 2 ? work_row(w, s, REF(PICK, places)) : 0;
+    for (int64_t t = 0; t < w->count;
+         t++, y += stride_of(s, REF(PICK, y)), x += stride_of(s, REF(PICK, x))) {
+        const int32_t *place = z ? (const int32_t *)(z + t * stride_of(s, REF(PICK, places))) : 0;
         switch (s->what) {
         case DO_LARGEST: k_largest(a->rows, a->columns, a->count, x, y); break;
         case DO_CHOSEN: k_chosen(a->columns, a->count, x, (int32_t *)y); break;
@@ -65,9 +71,9 @@ static void largest_action(const TaskWork *w, const Action *s) {
 }
 
 static void random_action(const TaskWork *w, const Action *s) {
-    float *y = work_row(w, s, 0);
+    float *y = work_row(w, s, REF(RANDOM, y));
     int64_t from = w->f->draw_from + w->first;
-    for (int64_t t = 0; t < w->count; t++, y += stride_of(s, 0))
+    for (int64_t t = 0; t < w->count; t++, y += stride_of(s, REF(RANDOM, y)))
         for (int64_t i = 0; i < s->random.count; i++)
             y[i] = w->f->draw ? philox_uniform(w->f->draw, (uint32_t)s->random.stream,
                                                (uint64_t)(from + t), (uint32_t)i)
@@ -91,14 +97,21 @@ void k_token_action(const TaskWork *w, const Action *s) {
     case DO_GATHER: gather_action(w, s); break;
     case DO_SCATTER_ROWS: scatter_action(w, s); break;
     case DO_CROSS_ENTROPY:
-        k_cross_entropy(w->count, s->loss.vocab, work_row(w, s, 2), stride_of(s, 2),
-                        ids_of(w, s, 3), work_row(w, s, 0), stride_of(s, 0), work_row(w, s, 1),
-                        stride_of(s, 1));
+        k_cross_entropy(
+            w->count, s->loss.vocab, work_row(w, s, REF(CROSS_ENTROPY, logits)),
+            stride_of(s, REF(CROSS_ENTROPY, logits)), ids_of(w, s, REF(CROSS_ENTROPY, ids)),
+            work_row(w, s, REF(CROSS_ENTROPY, nll)), stride_of(s, REF(CROSS_ENTROPY, nll)),
+            work_row(w, s, REF(CROSS_ENTROPY, lse)), stride_of(s, REF(CROSS_ENTROPY, lse)));
         break;
     case DO_CROSS_ENTROPY_GRAD:
-        k_cross_entropy_grad(w->count, s->loss.vocab, work_row(w, s, 1), stride_of(s, 1),
-                             work_row(w, s, 2), stride_of(s, 2), ids_of(w, s, 3), work_row(w, s, 4),
-                             stride_of(s, 4), work_row(w, s, 0), stride_of(s, 0));
+        k_cross_entropy_grad(
+            w->count, s->loss.vocab, work_row(w, s, REF(CROSS_ENTROPY_GRAD, logits)),
+            stride_of(s, REF(CROSS_ENTROPY_GRAD, logits)),
+            work_row(w, s, REF(CROSS_ENTROPY_GRAD, lse)),
+            stride_of(s, REF(CROSS_ENTROPY_GRAD, lse)), ids_of(w, s, REF(CROSS_ENTROPY_GRAD, ids)),
+            work_row(w, s, REF(CROSS_ENTROPY_GRAD, dy)), stride_of(s, REF(CROSS_ENTROPY_GRAD, dy)),
+            work_row(w, s, REF(CROSS_ENTROPY_GRAD, dlogits)),
+            stride_of(s, REF(CROSS_ENTROPY_GRAD, dlogits)));
         break;
     default: __builtin_trap();
     }

@@ -21,36 +21,11 @@ typedef struct Anchor {
 } Anchor;
 
 static const Anchor anchors[] = {
-    { OP_linear, DO_LINEAR, 1 },
-    { OP_linear_back, DO_LINEAR_BACK, 1 },
-    { OP_linear_weight, DO_OUTER, 1 },
-    { OP_linear_each, DO_LINEAR_EACH, 1 },
-    { OP_embed, DO_EMBED, 1 },
-    { OP_embed_weight, DO_SCATTER, 1 },
-    { OP_attention, DO_ATTENTION, 2 },
-    { OP_attention_grad, DO_ATTENTION_GRAD, 4 },
-    { OP_shift, DO_SHIFT, 1 },
-    { OP_conv, DO_CONV, 1 },
-    { OP_conv_back, DO_CONV_BACK, 1 },
-    { OP_conv_weight, DO_CONV_WEIGHT, 1 },
-    { OP_conv_taps, DO_CONV_TAPS, 1 },
-    { OP_recurrence, DO_RECURRENCE, 1 },
-    { OP_recurrence_grad, DO_RECURRENCE_GRAD, 7 },
-    { OP_random, DO_RANDOM, 1 },
-    { OP_top, DO_TOP, 1 },
-    { OP_rows, DO_LIST, 1 },
-    { OP_gather, DO_GATHER, 1 },
-    { OP_scatter, DO_SCATTER_ROWS, 1 },
-    { OP_largest, DO_LARGEST, 1 },
-    { OP_chosen, DO_CHOSEN, 1 },
-    { OP_pick, DO_PICK, 1 },
-    { OP_place, DO_PLACE, 1 },
-    { OP_expert_lists, DO_EXPERT_LISTS, 2 },
-    { OP_expert_linear, DO_EXPERT_LINEAR, 1 },
-    { OP_expert_linear_back, DO_EXPERT_BACK, 1 },
-    { OP_expert_linear_weight, DO_EXPERT_WEIGHT, 1 },
-    { OP_cross_entropy, DO_CROSS_ENTROPY, 2 },
-    { OP_cross_entropy_grad, DO_CROSS_ENTROPY_GRAD, 1 },
+#define ACTION(action, member, ...)
+#define ANCHOR(op, action, member, results, ...) { OP_##op, DO_##action, results },
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
 };
 
 static const Anchor *anchor_of(const Node *n) {
