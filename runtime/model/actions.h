@@ -16,6 +16,29 @@ typedef struct TaskWork {
     int32_t runs;   /* the worker that runs it, in whose scratch it works */
 } TaskWork;
 
+/* A task of a global phase. */
+typedef struct GlobalWork {
+    const Frame *f;
+    int64_t task; /* of the action; counting needs none */
+    int32_t worker;
+    int attention_step; /* which attention of the phase */
+} GlobalWork;
+
+/* What anchors.def names: what does the rows of a task; how many tasks there are, and one. */
+#define TOKEN_RUN(run) void k_run_##run(const TaskWork *w, const Action *s);
+#define GLOBAL_RUN(run)                                          \
+    int64_t k_count_##run(const GlobalWork *w, const Action *s); \
+    void k_run_##run(const GlobalWork *w, const Action *s);
+#define AFTER_RUN(run)
+#define ACTION(action, member, phase, run, ...) phase##_RUN(run)
+#define ANCHOR(op, action, member, results, set, phase, run, ...) phase##_RUN(run)
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
+#undef TOKEN_RUN
+#undef GLOBAL_RUN
+#undef AFTER_RUN
+
 /* Operand i of an action, at the task's first row; NULL if there is none. */
 static inline float *work_row(const TaskWork *w, const Action *s, int i) {
     const Ref *r = &k_refs[s->ref + i];
@@ -41,36 +64,20 @@ SAME_REF(EXPERT_LINEAR, order, EXPERT_BACK, order);
 
 /* token_actions.c; k_token_action and k_global_action tell who profiles, and check */
 void k_token_action(const TaskWork *w, const Action *s);
-void k_row_action(const TaskWork *w, const Action *s);
 
-/* products.c */
-void k_product_action(const TaskWork *w, const Action *s);
-void k_each_action(const TaskWork *w, const Action *s); /* of parts m0 ... m1 - 1 */
-/* Packing of weights before a phase, by blocks of columns.  No tasks: it is no product, or its
-** weights lie packed already, or each task packs what it needs. */
+/* products.c: packing of weights before a phase, by blocks of columns.  No tasks: it is no product,
+** or its weights lie packed already, or each task packs what it needs. */
 int64_t k_pack_tasks(const Frame *f, const Action *s);
 void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker);
 
-/* recurrence_actions.c; a model without any has none of its kernels */
-int64_t k_recurrence_action_tasks(const Frame *f, const Action *s);
-void k_recurrence_task(const Frame *f, const Action *s, int64_t task, int32_t worker);
-
-/* expert_actions.c */
-int64_t k_expert_action_tasks(const Frame *f, const Action *s);
-void k_expert_task(const Frame *f, const Action *s, int64_t task, int32_t worker);
-
-/* global_actions.c; attention_step: which attention of the phase */
+/* global_actions.c */
 /* before any task of the phase; false: f->status says why it failed */
 bool k_global_begin(Frame *f, const Action *s, int attention_step);
 void k_attention_end(const Frame *f, const Action *s, int attention_step); /* in decoding */
-int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step);
-void k_global_action(const Frame *f, const Action *s, int64_t task, int32_t worker,
-                     int attention_step);
-/* after all tasks of the phase: what states carry to the next call */
-void k_global_end(const Frame *f, const Action *s);
+int64_t k_global_tasks(const GlobalWork *w, const Action *s);
+void k_global_action(const GlobalWork *w, const Action *s);
 
-/* history_actions.c: the same for operations over time whose past is of a fixed size */
-int64_t k_history_tasks(const Frame *f, const Action *s);
-void k_history_task(const Frame *f, const Action *s, int64_t task);
+/* history_actions.c; after all tasks of the phase: what states carry to the next call */
+void k_global_end(const Frame *f, const Action *s);
 
 #endif

@@ -117,7 +117,7 @@ static void columns_task(void *arg, int64_t task, int32_t worker) {
                    least((task + 1) * j->block, s->product.columns),
                    worker };
     frame_profile(j->f, s, 1, worker);
-    k_product_action(&w, s);
+    k_run_product(&w, s);
     frame_profile(j->f, s, 0, worker);
     leave_mode(mode);
 }
@@ -162,7 +162,7 @@ static void parts_task(void *arg, int64_t task, int32_t worker) {
                    least((task + 1) * j->block, s->each.parts),
                    worker };
     frame_profile(j->f, s, 1, worker);
-    k_each_action(&w, s);
+    k_run_each(&w, s);
     frame_profile(j->f, s, 0, worker);
     leave_mode(mode);
 }
@@ -249,9 +249,9 @@ static void tile_task(void *arg, int64_t task, int32_t worker) {
     unsigned mode = enter_mode();
     for (int32_t i = 0; i < j->phase->count; i++) {
         const Action *s = &k_actions[j->phase->first + i];
-        int64_t n = k_global_tasks(j->f, s, attention_step);
+        int64_t n = k_global_tasks(&(GlobalWork){ j->f, 0, 0, attention_step }, s);
         if (task < n) {
-            k_global_action(j->f, s, task, worker, attention_step);
+            k_global_action(&(GlobalWork){ j->f, task, worker, attention_step }, s);
             leave_mode(mode);
             return;
         }
@@ -270,7 +270,7 @@ static void run_global(Frame *f, const Stage *phase) {
     for (int32_t i = 0; i < phase->count; i++) {
         const Action *s = &k_actions[phase->first + i];
         if (!k_global_begin(f, s, attention_step)) return;
-        tasks += k_global_tasks(f, s, attention_step);
+        tasks += k_global_tasks(&(GlobalWork){ f, 0, 0, attention_step }, s);
         attention_step += s->what == DO_ATTENTION;
     }
     if (j.packing) tasks += packing_tasks(f, j.packing);
@@ -287,7 +287,7 @@ static void run_global(Frame *f, const Stage *phase) {
         unsigned mode = enter_mode();
         TaskWork w = { f, 0, 0, 0, 0, -1, 0 };
         frame_profile(f, s, 1, 0);
-        k_row_action(&w, s);
+        k_run_row(&w, s);
         frame_profile(f, s, 0, 0);
         leave_mode(mode);
     }

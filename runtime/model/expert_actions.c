@@ -57,7 +57,8 @@ static ExpertOuter outer_of(const Frame *f, const Action *s) {
                           !overwrites };
 }
 
-int64_t k_expert_action_tasks(const Frame *f, const Action *s) {
+int64_t k_count_expert(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
     if (s->what == DO_EXPERT_LISTS) return 1;
     if (s->what == DO_EXPERT_WEIGHT) {
         ExpertOuter o = outer_of(f, s);
@@ -76,8 +77,10 @@ static void lists_task(const Frame *f, const Action *s) {
                    (int32_t *)k_resolve(f, &r[REF(EXPERT_LISTS, first)], 0, 0));
 }
 
-void k_expert_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
-    float *scratch = frame_scratch(f, worker);
+void k_run_expert(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
+    int64_t task = w->task;
+    float *scratch = frame_scratch(f, w->worker);
     if (s->what == DO_EXPERT_LISTS) lists_task(f, s);
     else if (s->what == DO_EXPERT_WEIGHT) {
         ExpertOuter o = outer_of(f, s);

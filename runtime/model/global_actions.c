@@ -92,31 +92,26 @@ static Attention backward_of(const Frame *f, const Action *s) {
     return a;
 }
 
-int64_t k_global_tasks(const Frame *f, const Action *s, int attention_step) {
-    Attention a;
-    switch (s->what) {
-    case DO_ATTENTION: a = forward_of(f, s, attention_step); return k_attention_tasks(&a);
-    case DO_ATTENTION_GRAD: a = backward_of(f, s); return k_attention_grad_tasks(&a);
-    case DO_RECURRENCE:
-    case DO_RECURRENCE_GRAD: return k_recurrence_action_tasks(f, s);
-    case DO_OUTER:
-        return blocks(s->outer.rows, OUTER_ROWS) * blocks(s->outer.columns, OUTER_COLUMNS);
-    case DO_SCATTER: return blocks(s->scatter.columns, SCATTER_COLUMNS);
-    case DO_REDUCE:
-    case DO_LIST: return 1;
-    case DO_SHIFT:
-    case DO_CONV:
-    case DO_CONV_BACK:
-    case DO_CONV_WEIGHT:
-    case DO_CONV_TAPS: return k_history_tasks(f, s);
-    case DO_TOP: return f->B;
-    case DO_EXPERT_LISTS:
-    case DO_EXPERT_LINEAR:
-    case DO_EXPERT_BACK:
-    case DO_EXPERT_WEIGHT: return k_expert_action_tasks(f, s);
-    case DO_UNIFORM: return 0; /* after all tasks */
-    default: __builtin_trap();
-    }
+#undef GRAD
+
+int64_t k_count_attention(const GlobalWork *w, const Action *s) {
+    Attention a = forward_of(w->f, s, w->attention_step);
+    return k_attention_tasks(&a);
+}
+
+void k_run_attention(const GlobalWork *w, const Action *s) {
+    Attention a = forward_of(w->f, s, w->attention_step);
+    k_attention(&a, w->task, frame_scratch(w->f, w->worker));
+}
+
+int64_t k_count_attention_grad(const GlobalWork *w, const Action *s) {
+    Attention a = backward_of(w->f, s);
+    return k_attention_grad_tasks(&a);
+}
+
+void k_run_attention_grad(const GlobalWork *w, const Action *s) {
+    Attention a = backward_of(w->f, s);
+    k_attention_grad(&a, w->task, frame_scratch(w->f, w->worker));
 }
 
 /* Nothing was added to a weight gradient before, nor is anything to stay. */
@@ -124,8 +119,16 @@ static bool overwrites(const Frame *f, const Action *s) {
     return k_refs[s->ref].area == AREA_CONSTANT || (s->outer.first && !f->accumulate);
 }
 
+int64_t k_count_outer(const GlobalWork *w, const Action *s) {
+    (void)w;
+    return blocks(s->outer.rows, OUTER_ROWS) * blocks(s->outer.columns, OUTER_COLUMNS);
+}
+
 /* A tile of a weight gradient; tokens in order. */
-static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
+void k_run_outer(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
+    int64_t task = w->task;
+    int32_t worker = w->worker;
     int64_t M = s->outer.rows, K = s->outer.columns, across = blocks(K, OUTER_COLUMNS);
     int64_t m0 = task / across * OUTER_ROWS, k0 = task % across * OUTER_COLUMNS;
     int64_t m1 = least(m0 + OUTER_ROWS, M), k1 = least(k0 + OUTER_COLUMNS, K);
@@ -156,22 +159,45 @@ static void outer_task(const Frame *f, const Action *s, int64_t task, int32_t wo
                         r[REF(OUTER, x)].stride, dw, K, add, frame_scratch(f, worker));
 }
 
+int64_t k_count_top(const GlobalWork *w, const Action *s) {
+    (void)s;
+    return w->f->B;
+}
+
 /* One sequence's tokens. */
-static void top_task(const Frame *f, const Action *s, int64_t sequence) {
+void k_run_top(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
+    int64_t sequence = w->task;
     const Ref *y = &k_refs[s->ref], *x = y + REF(TOP, x);
     int64_t k = (int64_t)(s->top.share * (double)f->T), first = sequence * f->T;
     k_top(f->T, k < 1 ? 1 : k, k_resolve(f, x, 0, 0) + first * x->stride, x->stride,
           k_resolve(f, y, 0, 0) + first * y->stride, y->stride);
 }
 
-static void list_task(const Frame *f, const Action *s) {
+/* One worker does all. */
+static int64_t one_task(const GlobalWork *w, const Action *s) {
+    (void)w, (void)s;
+    return 1;
+}
+
+int64_t k_count_list(const GlobalWork *w, const Action *s) { return one_task(w, s); }
+
+void k_run_list(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
     const Ref *mask = &k_refs[s->ref + REF(LIST, mask)];
     k_list_make(f->B, f->T, k_resolve(f, mask, 0, 0), mask->stride, f->position,
                 f->ctx->setup.routed, &f->list[s->list]);
 }
 
+int64_t k_count_scatter(const GlobalWork *w, const Action *s) {
+    (void)w;
+    return blocks(s->scatter.columns, SCATTER_COLUMNS);
+}
+
 /* Columns of one task. */
-static void scatter_task(const Frame *f, const Action *s, int64_t task) {
+void k_run_scatter(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
+    int64_t task = w->task;
     const Ref *r = &k_refs[s->ref];
     k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
                    least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
@@ -180,49 +206,45 @@ static void scatter_task(const Frame *f, const Action *s, int64_t task) {
                    k_resolve(f, &r[REF(SCATTER, dw)], 0, 0), s->scatter.columns);
 }
 
-static void do_task(const Frame *f, const Action *s, int64_t task, int32_t worker,
-                    int attention_step) {
+int64_t k_count_reduce(const GlobalWork *w, const Action *s) { return one_task(w, s); }
+
+void k_run_reduce(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
     const Ref *r = &k_refs[s->ref];
-    Attention a;
+    k_reduce_rows(blocks(frame_rows(f, s->list), k_constants.granule), s->reduce.count,
+                  k_resolve(f, &r[REF(REDUCE, partial)], 0, 0), r[REF(REDUCE, partial)].stride,
+                  k_resolve(f, &r[REF(REDUCE, out)], 0, 0), s->reduce.add);
+}
+
+int64_t k_global_tasks(const GlobalWork *w, const Action *s) {
     switch (s->what) {
-    case DO_ATTENTION:
-        a = forward_of(f, s, attention_step);
-        k_attention(&a, task, frame_scratch(f, worker));
-        break;
-    case DO_ATTENTION_GRAD:
-        a = backward_of(f, s);
-        k_attention_grad(&a, task, frame_scratch(f, worker));
-        break;
-    case DO_RECURRENCE:
-    case DO_RECURRENCE_GRAD: k_recurrence_task(f, s, task, worker); break;
-    case DO_OUTER: outer_task(f, s, task, worker); break;
-    case DO_SCATTER: scatter_task(f, s, task); break;
-    case DO_REDUCE:
-        k_reduce_rows(blocks(frame_rows(f, s->list), k_constants.granule), s->reduce.count,
-                      k_resolve(f, &r[REF(REDUCE, partial)], 0, 0), r[REF(REDUCE, partial)].stride,
-                      k_resolve(f, &r[REF(REDUCE, out)], 0, 0), s->reduce.add);
-        break;
-    case DO_SHIFT:
-    case DO_CONV:
-    case DO_CONV_BACK:
-    case DO_CONV_WEIGHT:
-    case DO_CONV_TAPS: k_history_task(f, s, task); break;
-    case DO_TOP: top_task(f, s, task); break;
-    case DO_EXPERT_LISTS:
-    case DO_EXPERT_LINEAR:
-    case DO_EXPERT_BACK:
-    case DO_EXPERT_WEIGHT: k_expert_task(f, s, task, worker); break;
-    case DO_LIST: list_task(f, s); break;
+#define TOKEN_CASE(action, run)
+#define GLOBAL_CASE(action, run) \
+    case DO_##action: return k_count_##run(w, s);
+#define AFTER_CASE(action, run) \
+    case DO_##action: return 0;
+#define ACTION(action, member, phase, run, ...) phase##_CASE(action, run)
+#define ANCHOR(op, action, member, results, set, phase, run, ...) phase##_CASE(action, run)
+#include "anchors.def"
+#undef GLOBAL_CASE
+#undef AFTER_CASE
     default: __builtin_trap();
     }
 }
 
-void k_global_action(const Frame *f, const Action *s, int64_t task, int32_t worker,
-                     int attention_step) {
-    frame_profile(f, s, 1, worker);
-    do_task(f, s, task, worker, attention_step);
-    frame_profile(f, s, 0, worker);
-    if (k_constants.check) k_check_step(f, s, worker);
+void k_global_action(const GlobalWork *w, const Action *s) {
+    frame_profile(w->f, s, 1, w->worker);
+    switch (s->what) {
+#define GLOBAL_CASE(action, run) \
+    case DO_##action: k_run_##run(w, s); break;
+#define AFTER_CASE(action, run)
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
+    default: __builtin_trap();
+    }
+    frame_profile(w->f, s, 0, w->worker);
+    if (k_constants.check) k_check_step(w->f, s, w->worker);
 }
 
 /* Keys and values become rows of caches; false: there is no room. */

@@ -52,12 +52,14 @@ static void weight_task(const Frame *f, const Action *s, int64_t task) {
 }
 
 /* Out of the way of the actions that every model has. */
-__attribute__((noinline)) int64_t k_history_tasks(const Frame *f, const Action *s) {
+__attribute__((noinline)) int64_t k_count_history(const GlobalWork *w, const Action *s) {
     if (s->what == DO_CONV_WEIGHT) return blocks(s->conv.groups, groups_of_task(&s->conv));
-    return blocks(frame_rows(f, s->list), HISTORY_ROWS);
+    return blocks(frame_rows(w->f, s->list), HISTORY_ROWS);
 }
 
-__attribute__((noinline)) void k_history_task(const Frame *f, const Action *s, int64_t task) {
+__attribute__((noinline)) void k_run_history(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
+    int64_t task = w->task;
     const Ref *r = &k_refs[s->ref];
     int64_t first = task * HISTORY_ROWS, end = least(first + HISTORY_ROWS, frame_rows(f, s->list));
     float *y = k_resolve(f, r, 0, 0);

@@ -97,7 +97,7 @@ static void product_small(const TaskWork *w, const Action *s) {
     k_linear_small(w->count, w->m0, m1, rows, &m, y, frame_scratch(w->f, w->runs));
 }
 
-void k_product_action(const TaskWork *w, const Action *s) {
+void k_run_product(const TaskWork *w, const Action *s) {
     int back = s->what == DO_LINEAR_BACK;
     if (s->product.small) product_small(w, s);
     else if (k_constants.bf16) product_bf16(w, s, back);
@@ -105,7 +105,7 @@ void k_product_action(const TaskWork *w, const Action *s) {
 }
 
 /* Of parts w->m0 ... w->m1 - 1. */
-void k_each_action(const TaskWork *w, const Action *s) {
+void k_run_each(const TaskWork *w, const Action *s) {
     const EachAction *a = &s->each;
     float *scratch = frame_scratch(w->f, w->worker);
     const float *m = k_resolve(w->f, &k_refs[s->ref + REF(LINEAR_EACH, w)], w->worker, w->first);

@@ -44,8 +44,8 @@ typedef struct Ref {
 
 /* What an action does, DO_..: anchors.def. */
 enum {
-#define ACTION(action, member, ...) DO_##action,
-#define ANCHOR(op, action, member, results, ...) DO_##action,
+#define ACTION(action, ...) DO_##action,
+#define ANCHOR(op, action, ...) DO_##action,
 #include "anchors.def"
 #undef ACTION
 #undef ANCHOR
@@ -53,11 +53,12 @@ enum {
 
 /* The names of an action's references, in order: a byte for each, so that its offset is its number
 ** among them. */
-#define ACTION(action, member, ...) \
-    struct RefsOf##action {         \
-        char __VA_ARGS__;           \
+#define ACTION(action, member, phase, run, ...) \
+    struct RefsOf##action {                     \
+        char __VA_ARGS__;                       \
     };
-#define ANCHOR(op, action, member, results, ...) ACTION(action, member, __VA_ARGS__)
+#define ANCHOR(op, action, member, results, set, phase, run, ...) \
+    ACTION(action, member, phase, run, __VA_ARGS__)
 #include "anchors.def"
 #undef ACTION
 #undef ANCHOR

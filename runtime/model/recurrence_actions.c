@@ -50,7 +50,8 @@ static Recurrence backward_of(const Frame *f, const Action *s) {
     return a;
 }
 
-int64_t k_recurrence_action_tasks(const Frame *f, const Action *s) {
+int64_t k_count_recurrence(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
     if (s->what == DO_RECURRENCE) {
         Recurrence a = recurrence_of(f, s, REF(RECURRENCE, q));
         return k_recurrence_tasks(&a);
@@ -59,7 +60,11 @@ int64_t k_recurrence_action_tasks(const Frame *f, const Action *s) {
     return k_recurrence_grad_tasks(&a);
 }
 
-void k_recurrence_task(const Frame *f, const Action *s, int64_t task, int32_t worker) {
+/* A model without any has none of its kernels. */
+void k_run_recurrence(const GlobalWork *w, const Action *s) {
+    const Frame *f = w->f;
+    int64_t task = w->task;
+    int32_t worker = w->worker;
     if (!k_constants.recurrent_keys) return;
     Recurrence a = s->what == DO_RECURRENCE ? forward_of(f, s) : backward_of(f, s);
     if (s->what == DO_RECURRENCE) k_recurrence(&a, task, frame_scratch(f, worker));

@@ -5,7 +5,7 @@
 #include "philox.h"
 #include "small_product.h"
 
-void k_row_action(const TaskWork *w, const Action *s) {
+void k_run_row(const TaskWork *w, const Action *s) {
     if (k_constants.check) {
         k_check_row(w->f, s, w->worker, w->first, w->count);
         return;
@@ -23,7 +23,7 @@ static const int32_t *ids_of(const TaskWork *w, const Action *s, int i) {
     return (const int32_t *)k_resolve(w->f, &k_refs[s->ref + i], w->worker, w->first) + w->first;
 }
 
-static void embed_action(const TaskWork *w, const Action *s) {
+void k_run_embed(const TaskWork *w, const Action *s) {
     const float *table = k_resolve(w->f, &k_refs[s->ref + REF(EMBED, w)], w->worker, w->first);
     int64_t columns = s->embed.columns;
     if (s->embed.small) {
@@ -39,14 +39,14 @@ static void embed_action(const TaskWork *w, const Action *s) {
                 work_row(w, s, REF(EMBED, y)), stride_of(s, REF(EMBED, y)));
 }
 
-static void gather_action(const TaskWork *w, const Action *s) {
+void k_run_gather(const TaskWork *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + REF(GATHER, x)], w->worker, w->first);
     k_embed(w->count, s->rows.columns, x, stride_of(s, REF(GATHER, x)),
             w->f->list[s->list].token + w->first, work_row(w, s, REF(GATHER, y)),
             stride_of(s, REF(GATHER, y)));
 }
 
-static void scatter_action(const TaskWork *w, const Action *s) {
+void k_run_scatter_rows(const TaskWork *w, const Action *s) {
     const float *x = k_resolve(w->f, &k_refs[s->ref + REF(SCATTER_ROWS, x)], w->worker, w->first);
     k_scatter_rows(w->count, s->rows.columns, x, stride_of(s, REF(SCATTER_ROWS, x)),
                    w->f->list[s->list].place + w->first, work_row(w, s, REF(SCATTER_ROWS, y)),
@@ -54,7 +54,7 @@ static void scatter_action(const TaskWork *w, const Action *s) {
 }
 
 /* Choices among each token's own numbers, and what goes with the places. */
-static void largest_action(const TaskWork *w, const Action *s) {
+void k_run_largest(const TaskWork *w, const Action *s) {
     const LargestAction *a = &s->largest;
     float *y = work_row(w, s, REF(PICK, y)), *x = work_row(w, s, REF(PICK, x)),
           *z = s->refs > 2 ? work_row(w, s, REF(PICK, places)) : 0;
@@ -70,7 +70,7 @@ static void largest_action(const TaskWork *w, const Action *s) {
     }
 }
 
-static void random_action(const TaskWork *w, const Action *s) {
+void k_run_random(const TaskWork *w, const Action *s) {
     float *y = work_row(w, s, REF(RANDOM, y));
     int64_t from = w->f->draw_from + w->first;
     for (int64_t t = 0; t < w->count; t++, y += stride_of(s, REF(RANDOM, y)))
@@ -80,39 +80,36 @@ static void random_action(const TaskWork *w, const Action *s) {
                               : 0.5f;
 }
 
+void k_run_cross_entropy(const TaskWork *w, const Action *s) {
+    k_cross_entropy(w->count, s->loss.vocab, work_row(w, s, REF(CROSS_ENTROPY, logits)),
+                    stride_of(s, REF(CROSS_ENTROPY, logits)), ids_of(w, s, REF(CROSS_ENTROPY, ids)),
+                    work_row(w, s, REF(CROSS_ENTROPY, nll)), stride_of(s, REF(CROSS_ENTROPY, nll)),
+                    work_row(w, s, REF(CROSS_ENTROPY, lse)), stride_of(s, REF(CROSS_ENTROPY, lse)));
+}
+
+#define GRAD(name) REF(CROSS_ENTROPY_GRAD, name)
+void k_run_cross_entropy_grad(const TaskWork *w, const Action *s) {
+    k_cross_entropy_grad(w->count, s->loss.vocab, work_row(w, s, GRAD(logits)),
+                         stride_of(s, GRAD(logits)), work_row(w, s, GRAD(lse)),
+                         stride_of(s, GRAD(lse)), ids_of(w, s, GRAD(ids)), work_row(w, s, GRAD(dy)),
+                         stride_of(s, GRAD(dy)), work_row(w, s, GRAD(dlogits)),
+                         stride_of(s, GRAD(dlogits)));
+}
+#undef GRAD
+
 void k_token_action(const TaskWork *w, const Action *s) {
     if (k_constants.check && k_check_found(w->f)) return;
     frame_profile(w->f, s, 1, w->worker);
     switch (s->what) {
-    case DO_ROW: k_row_action(w, s); break;
-    case DO_LINEAR:
-    case DO_LINEAR_BACK: k_product_action(w, s); break;
-    case DO_LINEAR_EACH: k_each_action(w, s); break;
-    case DO_EMBED: embed_action(w, s); break;
-    case DO_RANDOM: random_action(w, s); break;
-    case DO_LARGEST:
-    case DO_CHOSEN:
-    case DO_PICK:
-    case DO_PLACE: largest_action(w, s); break;
-    case DO_GATHER: gather_action(w, s); break;
-    case DO_SCATTER_ROWS: scatter_action(w, s); break;
-    case DO_CROSS_ENTROPY:
-        k_cross_entropy(
-            w->count, s->loss.vocab, work_row(w, s, REF(CROSS_ENTROPY, logits)),
-            stride_of(s, REF(CROSS_ENTROPY, logits)), ids_of(w, s, REF(CROSS_ENTROPY, ids)),
-            work_row(w, s, REF(CROSS_ENTROPY, nll)), stride_of(s, REF(CROSS_ENTROPY, nll)),
-            work_row(w, s, REF(CROSS_ENTROPY, lse)), stride_of(s, REF(CROSS_ENTROPY, lse)));
-        break;
-    case DO_CROSS_ENTROPY_GRAD:
-        k_cross_entropy_grad(
-            w->count, s->loss.vocab, work_row(w, s, REF(CROSS_ENTROPY_GRAD, logits)),
-            stride_of(s, REF(CROSS_ENTROPY_GRAD, logits)),
-            work_row(w, s, REF(CROSS_ENTROPY_GRAD, lse)),
-            stride_of(s, REF(CROSS_ENTROPY_GRAD, lse)), ids_of(w, s, REF(CROSS_ENTROPY_GRAD, ids)),
-            work_row(w, s, REF(CROSS_ENTROPY_GRAD, dy)), stride_of(s, REF(CROSS_ENTROPY_GRAD, dy)),
-            work_row(w, s, REF(CROSS_ENTROPY_GRAD, dlogits)),
-            stride_of(s, REF(CROSS_ENTROPY_GRAD, dlogits)));
-        break;
+#define TOKEN_CASE(action, run) \
+    case DO_##action: k_run_##run(w, s); break;
+#define GLOBAL_CASE(action, run)
+#define AFTER_CASE(action, run)
+#define ACTION(action, member, phase, run, ...) phase##_CASE(action, run)
+#define ANCHOR(op, action, member, results, set, phase, run, ...) phase##_CASE(action, run)
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
     default: __builtin_trap();
     }
     frame_profile(w->f, s, 0, w->worker);

@@ -212,7 +212,7 @@ static void update_buffers(Context *c, const Update *u) {
         int64_t at = buffer_of(s);
         TaskWork w = { &f, 0, 0, 0, 0, -1, 0 };
         if (at < u->first || at >= u->first + u->count) continue;
-        k_row_action(&w, s);
+        k_run_row(&w, s);
         put_buffer(u, at);
     }
     leave_mode(mode);

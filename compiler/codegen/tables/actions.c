@@ -14,25 +14,12 @@ static void add_ref(Tables *t, Action *a, Ref r) {
 
 /* == Anchors ============================================================== */
 
-/* The driver's action for an anchor.  Its references are the results first, then the operands. */
-typedef struct Anchor {
-    Op op;
-    int what, results;
-} Anchor;
-
-static const Anchor anchors[] = {
-#define ACTION(action, member, ...)
-#define ANCHOR(op, action, member, results, ...) { OP_##op, DO_##action, results },
-#include "anchors.def"
-#undef ACTION
-#undef ANCHOR
-};
-
-static const Anchor *anchor_of(const Node *n) {
-    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
-        if (anchors[i].op == n->op) return &anchors[i];
-    bug(n, "has no kernel");
-}
+/* Where the action of an anchor stands: the tables, the plan and its program. */
+typedef struct Setting {
+    Tables *t;
+    const Plan *p;
+    const ProgramKind *kind;
+} Setting;
 
 /* The number of rows of a ring that holds a window; 0 if the context is not longer than the
 ** ring. */
@@ -98,7 +85,8 @@ static int small_of(Tables *t, const Node *weights) {
     return bits;
 }
 
-static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+static void set_product(const Setting *x, Action *a, const Node *n) {
+    Tables *t = x->t;
     const Shape *w = &n->in[1]->shape;
     ProductAction *k = &a->product;
     bool back = a->what == DO_LINEAR_BACK;
@@ -110,13 +98,14 @@ static void set_product(Tables *t, const ProgramKind *kind, Action *a, const Nod
     k->narrow = n->attr->bf16;
     k->blas = product_choice(t, back ? PRODUCT_BACK : PRODUCT_FORWARD, w->dim[0], w->dim[1],
                              !t->bytes.constants.bf16 && !k->small);
-    k->repacked = kind->trains && t->rates.pairs ? repacked_place(t, n->in[1], a) : -1;
+    k->repacked = x->kind->trains && t->rates.pairs ? repacked_place(t, n->in[1], a) : -1;
 }
 
 /* Whether its last operand is a table by distances. */
 static bool has_distances(const Node *n) { return n->nin > (n->op == OP_attention ? 3 : 6); }
 
-static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+static void set_attention(const Setting *x, Action *a, const Node *n) {
+    Tables *t = x->t;
     const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
     AttentionAction *at = &a->attention;
     at->heads = (int32_t)q->dim[0], at->groups = (int32_t)k->dim[0];
@@ -135,25 +124,26 @@ static void set_attention(Tables *t, const ProgramKind *kind, Action *a, const N
     at->narrow = n->attr->bf16;
     at->shaped = at->softcap > 0 || at->window || at->share || at->distances;
     t->bytes.constants.max_head = larger(t->bytes.constants.max_head, larger(at->dk, at->dv));
-    if (kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
+    if (x->kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
 }
 
 /* In the forward pass, a state carries the last rows of x that later tokens need. */
-static void set_history(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+static void set_shift(const Setting *x, Action *a, const Node *n) {
+    int64_t columns = shape_count(&n->in[0]->shape), tokens = n->attr->count;
+    a->shift = (ShiftAction){ columns, tokens, carry_of(x->t, x->kind, columns * tokens),
+                              n->attr->causal };
+}
+
+static void set_conv(const Setting *x, Action *a, const Node *n) {
     int64_t columns = shape_count(&n->in[0]->shape), taps = op_taps(n);
-    if (a->what == DO_SHIFT) {
-        int64_t tokens = n->attr->count;
-        a->shift = (ShiftAction){ columns, tokens, carry_of(t, kind, columns * tokens),
-                                  n->attr->causal };
-        return;
-    }
     const Shape *w = a->what == DO_CONV || a->what == DO_CONV_BACK ? &n->in[1]->shape : &n->shape;
     a->conv = (ConvAction){ columns, w->dim[0], taps,
-                            a->what == DO_CONV ? carry_of(t, kind, columns * (taps - 1)) : 0,
+                            a->what == DO_CONV ? carry_of(x->t, x->kind, columns * (taps - 1)) : 0,
                             w->lead == LEAD_TOKENS };
 }
 
-static void set_recurrence(Tables *t, const ProgramKind *kind, Action *a, const Node *n) {
+static void set_recurrence(const Setting *x, Action *a, const Node *n) {
+    Tables *t = x->t;
     RecurrenceShape r = recurrence_shape(n);
     Constants *k = &t->bytes.constants;
     a->recurrence = (RecurrenceAction){ .heads = (int32_t)r.heads,
@@ -168,24 +158,27 @@ static void set_recurrence(Tables *t, const ProgramKind *kind, Action *a, const 
     k->recurrent_keys = larger(k->recurrent_keys, r.dk);
     k->recurrent_values = larger(k->recurrent_values, r.dv);
     k->recurrent_back |= a->what == DO_RECURRENCE_GRAD;
-    if (a->what == DO_RECURRENCE) a->recurrence.carry = carry_of(t, kind, r.heads * r.dk * r.dv);
+    if (a->what == DO_RECURRENCE) a->recurrence.carry = carry_of(t, x->kind, r.heads * r.dk * r.dv);
 }
 
-static EachAction each_action(const Node *n) {
+static void set_each(const Setting *x, Action *a, const Node *n) {
+    (void)x;
     const Shape *w = &n->in[1]->shape;
-    return (EachAction){ w->dim[0],      w->dim[1],      w->dim[2],
-                         n->attr->first, n->attr->count, n->attr->back };
+    a->each = (EachAction){ w->dim[0],      w->dim[1],      w->dim[2],
+                            n->attr->first, n->attr->count, n->attr->back };
 }
 
 static int64_t last_of(const Shape *s) { return s->dim[s->rank - 1]; }
 
-static void set_largest(Action *a, const Node *n) {
+static void set_largest(const Setting *x, Action *a, const Node *n) {
+    (void)x;
     const Shape *all = a->what == DO_PLACE ? &n->shape : &n->in[0]->shape;
     a->largest = (LargestAction){ shape_count(all) / last_of(all), last_of(all), n->attr->count };
     if (n->nin > 1) a->largest.count = n->in[1]->shape.dim[0];
 }
 
-static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
+static void set_experts(const Setting *x, Action *a, const Node *n) {
+    Tables *t = x->t;
     ExpertAction *k = &a->expert;
     bool outer = a->what == DO_EXPERT_WEIGHT;
     t->bytes.constants.experts = 1;
@@ -199,67 +192,75 @@ static void set_experts(Tables *t, const Plan *p, Action *a, const Node *n) {
     k->slots = (int32_t)n->in[2]->shape.dim[0];
     for (int i = 0; i < 2; i++)
         k->own[i] = n->in[i]->shape.rank == 2;
-    k->first = outer && params_first(p, n);
+    k->first = outer && params_first(x->p, n);
     k->bf16 = !outer && params_bf16(&t->layout, n->in[1]);
     k->small = outer ? 0 : small_of(t, n->in[1]);
 }
 
-/* For anchors that work row by row. */
-static void set_row_sizes(Tables *t, const Plan *p, Action *a, const Node *n) {
-    const Shape *x = n->nin ? &n->in[0]->shape : &n->shape, *own = &n->shape;
-    switch (a->what) {
-    case DO_OUTER:
-        a->outer.rows = x->dim[0], a->outer.columns = n->in[1]->shape.dim[0];
-        a->outer.first = params_first(p, n);
-        a->outer.blas = product_choice(t, PRODUCT_WEIGHT, a->outer.rows, a->outer.columns,
-                                       !t->bytes.constants.bf16);
-        break;
-    case DO_EMBED:
-        a->embed.columns = own->dim[0];
-        a->embed.bf16 = params_bf16(&t->layout, n->in[0]);
-        a->embed.small = params_small(&t->layout, n->in[0]);
-        break;
-    case DO_SCATTER: a->scatter.columns = x->dim[0], a->scatter.rows = own->dim[0]; break;
-    case DO_CROSS_ENTROPY:
-    case DO_CROSS_ENTROPY_GRAD: a->loss.vocab = x->dim[0]; break;
-    case DO_LINEAR_EACH: a->each = each_action(n); break;
-    case DO_RANDOM: a->random.count = n->attr->count, a->random.stream = n->attr->first; break;
-    case DO_TOP: a->top.share = n->attr->value; break;
-    case DO_LARGEST:
-    case DO_CHOSEN:
-    case DO_PICK:
-    case DO_PLACE: set_largest(a, n); break;
-    case DO_LIST: a->list = (int32_t)n->attr->count; break;
-    case DO_GATHER:
-    case DO_SCATTER_ROWS:
-        a->rows.columns = shape_count(own);
-        a->list = (int32_t)n->in[1]->attr->count;
-        break;
-    default: bug(n, "is an action that has no numbers");
-    }
+static void set_outer(const Setting *x, Action *a, const Node *n) {
+    a->outer.rows = n->in[0]->shape.dim[0], a->outer.columns = n->in[1]->shape.dim[0];
+    a->outer.first = params_first(x->p, n);
+    a->outer.blas = product_choice(x->t, PRODUCT_WEIGHT, a->outer.rows, a->outer.columns,
+                                   !x->t->bytes.constants.bf16);
 }
 
-/* The numbers of an action, computed from the shapes of the anchor and its operands. */
-static void set_sizes(Tables *t, const Plan *p, const ProgramKind *kind, Action *a, const Node *n) {
-    a->list = n->nin ? n->in[0]->shape.list : n->shape.list;
-    switch (a->what) {
-    case DO_LINEAR:
-    case DO_LINEAR_BACK: set_product(t, kind, a, n); break;
-    case DO_EXPERT_LISTS:
-    case DO_EXPERT_LINEAR:
-    case DO_EXPERT_BACK:
-    case DO_EXPERT_WEIGHT: set_experts(t, p, a, n); break;
-    case DO_SHIFT:
-    case DO_CONV:
-    case DO_CONV_BACK:
-    case DO_CONV_WEIGHT:
-    case DO_CONV_TAPS: set_history(t, kind, a, n); break;
-    case DO_RECURRENCE:
-    case DO_RECURRENCE_GRAD: set_recurrence(t, kind, a, n); break;
-    case DO_ATTENTION:
-    case DO_ATTENTION_GRAD: set_attention(t, kind, a, n); break;
-    default: set_row_sizes(t, p, a, n);
-    }
+static void set_embed(const Setting *x, Action *a, const Node *n) {
+    a->embed.columns = n->shape.dim[0];
+    a->embed.bf16 = params_bf16(&x->t->layout, n->in[0]);
+    a->embed.small = params_small(&x->t->layout, n->in[0]);
+}
+
+static void set_scatter(const Setting *x, Action *a, const Node *n) {
+    (void)x;
+    a->scatter.columns = n->in[0]->shape.dim[0], a->scatter.rows = n->shape.dim[0];
+}
+
+static void set_loss(const Setting *x, Action *a, const Node *n) {
+    (void)x;
+    a->loss.vocab = n->in[0]->shape.dim[0];
+}
+
+static void set_random(const Setting *x, Action *a, const Node *n) {
+    (void)x;
+    a->random.count = n->attr->count, a->random.stream = n->attr->first;
+}
+
+static void set_top(const Setting *x, Action *a, const Node *n) {
+    (void)x;
+    a->top.share = n->attr->value;
+}
+
+static void set_list(const Setting *x, Action *a, const Node *n) {
+    (void)x;
+    a->list = (int32_t)n->attr->count;
+}
+
+static void set_rows(const Setting *x, Action *a, const Node *n) {
+    (void)x;
+    a->rows.columns = shape_count(&n->shape);
+    a->list = (int32_t)n->in[1]->attr->count;
+}
+
+/* The driver's action for an anchor.  Its references are the results first, then the operands. */
+typedef struct Anchor {
+    Op op;
+    int what, results, operands;
+    void (*set)(const Setting *x, Action *a, const Node *n);
+} Anchor;
+
+static const Anchor anchors[] = {
+#define ACTION(action, ...)
+#define ANCHOR(op, action, member, results, set, ...) \
+    { OP_##op, DO_##action, results, sizeof(struct RefsOf##action) - results, set_##set },
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
+};
+
+static const Anchor *anchor_of(const Node *n) {
+    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
+        if (anchors[i].op == n->op) return &anchors[i];
+    bug(n, "has no kernel");
 }
 
 static void add_anchor(Tables *t, const Plan *p, const ProgramKind *kind, Action *a,
@@ -270,12 +271,10 @@ static void add_anchor(Tables *t, const Plan *p, const ProgramKind *kind, Action
     for (int i = 1; i < least(k->results, node_results(n)); i++)
         add_ref(t, a, place_side(p, n, i));
     /* further operands, a sum so far and a list, are numbers of the action */
-    int operands = op_info[n->op].class == CONTRACT ? 2
-        : n->op == OP_gather || n->op == OP_scatter ? 1
-                                                    : n->nin;
-    for (int i = 0; i < operands; i++)
+    for (int i = 0; i < least(k->operands, n->nin); i++)
         add_ref(t, a, place_of(p, n->in[i]));
-    set_sizes(t, p, kind, a, n);
+    a->list = n->nin ? n->in[0]->shape.list : n->shape.list;
+    k->set(&(Setting){ t, p, kind }, a, n);
 }
 
 static void add_reduce(Tables *t, const Plan *p, Action *a, const Node *n) {
