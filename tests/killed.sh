@@ -6,13 +6,8 @@
 # is not a dead command's of this user and this host stays.
 #   sh tests/killed.sh STRATA
 set -u
-strata=$(realpath "$1")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-cd "$work" || exit 1
-export LC_ALL=C TMPDIR="$work/tmp" XDG_CACHE_HOME="$work/cache"
-mkdir tmp bin
+. "$(dirname "$0")/support/work.sh"
+mkdir bin
 fail() { echo "killed.sh: $*" >&2; cat err said >&2; exit 1; }
 
 cat >m.lua <<'END'

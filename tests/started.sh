@@ -6,13 +6,7 @@
 set -u
 # who runs tests may have left descriptors open, which count among those of 'ulimit -n'
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-strata=$(realpath "$1")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-cd "$work" || exit 1
-mkdir tmp
-export LC_ALL=C XDG_CACHE_HOME="$work/cache" TMPDIR="$work/tmp"
+. "$(dirname "$0")/support/work.sh"
 fail() { echo "started.sh: $*" >&2; head -c 2000 err >&2; exit 1; }
 
 cat >m.lua <<'END'

@@ -4,13 +4,7 @@
 # exit status is 128 and the signal's number.  What kill -9 leaves the next command removes.
 #   sh tests/stopped.sh STRATA
 set -u
-strata=$(realpath "$1")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-cd "$work" || exit 1
-export LC_ALL=C TMPDIR="$work/tmp" XDG_CACHE_HOME="$work/cache"
-mkdir tmp
+. "$(dirname "$0")/support/work.sh"
 wrong=0
 fail() { echo "stopped.sh: $*" >&2; wrong=$((wrong + 1)); }
 die() { fail "$*"; exit 1; }

@@ -3,6 +3,7 @@
 ** double precision: the sum depends on neither threads nor batch nor ranks.
 */
 #include "evaluate.h"
+#include "eval_rope.h"
 #include "evaluate_beside.h"
 #include "evaluate_watch.h"
 
@@ -298,31 +299,12 @@ static int print_results(const Program *p, const LengthResult *r, int count, con
     return console_lines(&t, e);
 }
 
-/* "yarn:4" */
-static int read_rope(const Program *p, double *factor, Error *e) {
-    const OptionValue *rope = option(p, OPTION_ROPE);
-    const char *text = rope->given ? rope->text : "";
-    char *end = NULL;
-    *factor = 0;
-    if (!rope->given) return STATUS_OK;
-    if (!strncmp(text, "yarn:", 5)) *factor = strtod(text + 5, &end);
-    if (!end || end == text + 5 || *end || !(*factor >= 1 && *factor <= 1e6))
-        return error_set(e, STATUS_USAGE,
-                         "eval: --rope: expected yarn:F with F from 1 to 1000000, found '%s'",
-                         text);
-    if (p->m->learned_positions || p->m->ctx_bytes == STRATA_CTX_HEAD)
-        return error_set(e, STATUS_USER,
-                         "eval: --rope: expected a model whose positions are rotary, found %s",
-                         p->m->learned_positions ? "learned ones" : "none");
-    return STATUS_OK;
-}
-
 /* Positions of the longest window, and how they turn. */
 static int prepare_positions(const Program *p, Session *s, const LengthResult *r, int count,
                              Error *e) {
     double factor;
     int64_t longest = p->m->context;
-    int status = read_rope(p, &factor, e);
+    int status = eval_rope(p, &factor, e);
     if (p->m->learned_positions) /* evaluate_length refuses what is beyond the context */
         return status;
     for (int i = 0; i < count; i++)
@@ -340,6 +322,20 @@ static int prepare_positions(const Program *p, Session *s, const LengthResult *r
         : status;
 }
 
+/* A window that no text fills would be called by a length that it does not have. */
+static int check_lengths(const Data *d, const LengthResult *r, int count, Error *e) {
+    int64_t most = 0;
+    for (int i = 0; i < d->sources; i++)
+        if (d->source[i].count > most) most = d->source[i].count;
+    for (int i = 0; i < count; i++)
+        if (r[i].length > most)
+            return error_set(e, STATUS_USER,
+                             "eval: --length: expected at most the longest text, %lld tokens, "
+                             "found %lld",
+                             (long long)most, (long long)r[i].length);
+    return STATUS_OK;
+}
+
 static int eval_lengths(const Program *p, Session *s, const Data *d, const EvalNotes *notes,
                         Error *e) {
     const OptionValue *lengths = option(p, OPTION_LENGTH);
@@ -353,6 +349,7 @@ static int eval_lengths(const Program *p, Session *s, const Data *d, const EvalN
         r[i].file = file + (size_t)i * (size_t)d->sources;
         status = beside_loss(&notes->beside, r[i].length, 0, &r[i].beside, e);
     }
+    if (!status && lengths->given) status = check_lengths(d, r, count, e);
     if (!status) status = prepare_positions(p, s, r, count, e);
     for (int i = 0; i < count && !status; i++) {
         status = evaluate_length(p, s, &r[i], e);

@@ -148,6 +148,10 @@ static int write_summary(EventFile *f, int64_t step, Error *e) {
 /* A name that is not taken; readers look for "tfevents" and the time. */
 static int create(EventFile *f, const char *folder, Error *e) {
     size_t size = strlen(folder) + 80;
+    struct stat is;
+    if (!stat(folder, &is) && !S_ISDIR(is.st_mode))
+        return error_set(e, STATUS_USER, "%s: expected a folder, found a file that is none",
+                         folder);
     f->path = malloc(size);
     if (!f->path) return error_memory(e, folder, size);
     for (int i = 0; i < NAMES; i++) {

@@ -17,6 +17,7 @@
 
 #include "hash.h"
 #include "safetensors_layout.h"
+#include "token_file.h"
 
 /* 14 values describe a tensor of rank 8; what is left over is for metadata. */
 #define HEADER_VALUES 2000000u
@@ -189,6 +190,10 @@ static int read_header(Safetensors *s, uint64_t *size, Error *e) {
         return error_set(e, STATUS_USER,
                          "%s: expected a safetensors file, found one that begins with '%.8s'",
                          s->path, (const char *)length);
+    if (n > *size - 8 && token_file_begins(length, sizeof length))
+        return error_set(e, STATUS_USER,
+                         "%s: expected a safetensors file, found a token file, which --data reads",
+                         s->path);
     if (n > *size - 8)
         return error_set(
             e, STATUS_USER,
