@@ -200,7 +200,7 @@ rm -f o.gguf
 does "$strata" export m.lua --weights wild.safetensors --to gguf o.gguf -D theta=500000
 does "$strata" export m.lua --weights wild.safetensors --to gguf o2.gguf
 cmp -s o.gguf o2.gguf && fail "expected theta in the GGUF file"
-says 1 'found the architecture mistral' "$strata" export m.lua --weights wild.safetensors \
+says 1 'found layers.0.attention: window' "$strata" export m.lua --weights wild.safetensors \
     --to gguf o3.gguf --check -D window=8
 says 1 'found ' "$strata" export m.lua --weights wild.safetensors --to gguf o3.gguf -D roped=false
 

@@ -114,9 +114,9 @@ end
 return function(spec)
   local made = hf(spec)
   local kind = kinds[made.architecture]
-  if not kind then refuse("the architecture " .. made.architecture) end
   local d = decoder.layers(spec)
   if decoder.windows(d) then refuse("layers.0.attention: window") end
+  if not kind then refuse("the architecture " .. made.architecture) end
   if d.mlp.activation ~= (kind == "gpt2" and "gelu_tanh" or "swiglu") then
     refuse("layers.0.mlp: activation " .. d.mlp.activation)
   end
