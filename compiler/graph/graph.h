@@ -38,16 +38,18 @@ typedef enum Op {
 /*
 ** What fusion, scheduling and lowering know about an op.  Row classes map a
 ** token's values to a token's values and are fused; the others ("anchors")
-** are kernels of their own: CONTRACT, GATHER and LOSS work token by token,
-** TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, EXPERT and CHOICE need all
-** tokens: SEQUENCE is attention, HISTORY what depends on a past of fixed size.
+** are kernels of their own.  These work token by token: CONTRACT and PARTWISE,
+** products and those of parts; LOOKUP, rows of a table; DRAW, random numbers;
+** GATHER, rows of a list's tokens; PICK, places among a token's own numbers; LOSS.
+** The others need all tokens: SEQUENCE is attention, HISTORY what depends on a
+** past of fixed size, TAPS the gradient of its weights, SCATTER that of a table.
 */
 /* clang-format off */
 typedef enum Class {
     SOURCE,
     POINTWISE, VIEW, REDUCE, SOFTMAX, ITERATION, WAVE, /* row classes */
-    CONTRACT, GATHER, LOSS,                            /* anchors, token by token */
-    TOKENSUM, OUTER, SCATTER, SEQUENCE, HISTORY, EXPERT, CHOICE, /* anchors, all tokens */
+    CONTRACT, PARTWISE, LOOKUP, DRAW, GATHER, PICK, LOSS, /* anchors, token by token */
+    TOKENSUM, OUTER, SCATTER, TAPS, SEQUENCE, HISTORY, EXPERT, CHOICE, /* anchors, all tokens */
     SIDE
 } Class;
 /* clang-format on */

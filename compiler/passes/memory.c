@@ -177,7 +177,7 @@ static void use_outputs(Plan *p) {
     for (int i = 0; i < p->npart; i++) {
         const Node *n = p->part[i].node;
         Class c = op_info[n->op].class;
-        if (c != OUTER && c != SCATTER && c != TOKENSUM) continue;
+        if (c != OUTER && c != SCATTER && c != TAPS && c != TOKENSUM) continue;
         if (p->buffer[n->id] && p->buffer[n->id]->space == SPACE_GRADIENT) {
             /* the gradient of two parameters: stored, then added to both */
             p->buffer[n->id]->space = SPACE_NONE;

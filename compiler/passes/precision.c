@@ -101,8 +101,9 @@ static Readers readers_of(Graph *g) {
 ** are summed.  Nothing may add to it. */
 static bool is_kept(const Readers *r, const Node *n) {
     Class c = op_info[n->op].class;
-    return r->kept[n->id] && r->bf16[n->id] && (c == POINTWISE || c == REDUCE || c == GATHER)
-        && n->shape.lead == LEAD_TOKENS && shape_count(&n->shape) >= WIDE;
+    bool of_row = c == POINTWISE || c == REDUCE || (c >= PARTWISE && c <= PICK);
+    return r->kept[n->id] && r->bf16[n->id] && of_row && n->shape.lead == LEAD_TOKENS
+        && shape_count(&n->shape) >= WIDE;
 }
 
 /* n, stored as bfloat16: itself if it is already. */

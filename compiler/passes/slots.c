@@ -49,6 +49,10 @@ static Domain domain_of(const Slots *s, const Node *n) {
     case ITERATION: return row_domain(s, n);
     case GATHER: return plan_listed(n) ? DOMAIN_NONE : DOMAIN_TOKEN;
     case CONTRACT:
+    case PARTWISE:
+    case LOOKUP:
+    case DRAW:
+    case PICK:
     case LOSS: return DOMAIN_TOKEN;
     case SIDE: return s->domain[n->in[0]->id];
     default: return DOMAIN_GLOBAL;

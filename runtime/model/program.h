@@ -57,7 +57,7 @@ enum {
     struct RefsOf##action {                     \
         char __VA_ARGS__;                       \
     };
-#define ANCHOR(op, action, member, results, set, phase, run, ...) \
+#define ANCHOR(op, action, member, results, set, phase, run, family, torch, ...) \
     ACTION(action, member, phase, run, __VA_ARGS__)
 #include "anchors.def"
 #undef ACTION

@@ -17,7 +17,7 @@
 #include "scratch_spec.h"
 #include "twin_model.h"
 
-enum { CONTEXT = 16, VOCAB = 13, SPEC = 2000, DRAW = 77 };
+enum { CONTEXT = 16, VOCAB = 13, SPEC = 2000, SEED = 77 };
 
 /* Models with two routed layers in the middle: by the library's route, and by the dense one. */
 typedef struct Pair {
@@ -91,7 +91,7 @@ typedef struct DenseForm {
     double training, generating;
     uint64_t draw;
 } DenseForm;
-static const DenseForm forms[] = { { 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 1, 0, DRAW } };
+static const DenseForm forms[] = { { 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 1, 0, SEED } };
 
 static Eval *evaluate(const Graph *g, const Case *c, const DenseForm *f) {
     EvalInput in = case_input(c);
@@ -166,8 +166,8 @@ static void interpreters_agree(void **state) {
 /* A training step that draws, of which compiled_agrees knows nothing: the gradients. */
 static void expect_drawn(Instance *r, const Pair *p, const Case *c, const Case *d) {
     Graph *g = with_gradients(d->g);
-    Eval *want = evaluate(g, d, &(DenseForm){ 1, 0, DRAW });
-    strata_loss loss = { .struct_size = sizeof loss, .draw = DRAW };
+    Eval *want = evaluate(g, d, &(DenseForm){ 1, 0, SEED });
+    strata_loss loss = { .struct_size = sizeof loss, .draw = SEED };
     free(gradients_of(r, c->tokens, c->targets, c->batch, c->time, &loss));
     double most = largest_gradient(want, g), expected = *eval_value(want, graph_find(g, "loss"));
     if (!(fabs(loss.loss - expected) <= 3e-5 * fmax(1, fabs(expected))))

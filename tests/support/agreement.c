@@ -44,7 +44,10 @@ static bool is_exact(Op op) {
     switch (op_info[op].class) {
     case SOURCE:
     case VIEW:
+    case LOOKUP:
+    case DRAW:
     case GATHER:
+    case PICK:
     case CHOICE: return true; /* moved, not computed */
     default: break;
     }

@@ -9,7 +9,7 @@
 static bool takes_bf16(const Node *n, int operand) {
     Class class = op_info[n->op].class;
     if (class == CONTRACT || class == EXPERT) return operand == 1;
-    return class == GATHER && operand == 0;
+    return class == LOOKUP && operand == 0;
 }
 
 /* A matrix, or one for each of several experts, whose tensors each begin on a whole float. */

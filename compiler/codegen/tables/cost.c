@@ -122,37 +122,30 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
     case EXPERT:
         return (StepCost){ flops, bytes_of(n->in[0]) + 4 * own, 0,
                            weight_bytes(t, n->in[1]) * elements(n->in[1]) };
+    case PARTWISE: return (StepCost){ flops, 4 * (elements(n->in[0]) + own), 0, each_bytes(n) };
+    case LOOKUP: return (StepCost){ 0, (4 + weight_bytes(t, n->in[0])) * own, 0, 0 };
+    case DRAW:
     case GATHER:
-        if (n->op == OP_linear_each)
-            return (StepCost){ flops, 4 * (elements(n->in[0]) + own), 0, each_bytes(n) };
-        return (StepCost){ 0, (4 + (n->op == OP_embed ? weight_bytes(t, n->in[0]) : 4)) * own, 0,
-                           0 };
+    case PICK: return (StepCost){ 0, 8 * own, 0, 0 };
     case CHOICE: return (StepCost){ 0, 8, 0, 0 };
-    case SCATTER:
-        if (n->op == OP_conv_weight) return history_cost(n);
-        return (StepCost){ flops, 12.0 * (double)x->dim[0], 0, 0 };
+    case SCATTER: return (StepCost){ flops, 12.0 * (double)x->dim[0], 0, 0 };
     case LOSS: return (StepCost){ flops, 4.0 * (double)x->dim[0] * (n->nin == 4 ? 2 : 1), 0, 0 };
+    case TAPS:
     case HISTORY: return history_cost(n);
     case TOKENSUM: return (StepCost){ flops / GRANULE, 4 * own / GRANULE, 0, 8 * own };
     default: return sequence_cost(t, n);
     }
 }
 
-static const char *family_of(const Node *n) {
-    switch (op_info[n->op].class) {
-    case CONTRACT:
-    case EXPERT:
-    case OUTER: return "product";
-    case SEQUENCE:
-    case HISTORY: return "sequence";
-    case LOSS: return "loss";
-    case GATHER:
-        return n->op == OP_linear_each ? "product" : n->op == OP_embed ? "embedding" : "routing";
-    case CHOICE: return "routing";
-    case SCATTER: return n->op == OP_conv_weight ? "sequence" : "embedding";
-    default: return "row";
-    }
-}
+static const char *const family[NOP] = {
+#define ACTION(action, ...)
+#define ANCHOR(op, action, member, results, set, phase, run, family, ...) [OP_##op] = #family,
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
+};
+
+static const char *family_of(const Node *n) { return family[n->op] ? family[n->op] : "row"; }
 
 /* Taps, how far a shift reaches, or channels of a recurrence's key. */
 static int64_t past_of(const Node *n) {
@@ -171,6 +164,7 @@ static void anchor_name(const Node *n, char *name, size_t size) {
         break;
     case OUTER:
     case SCATTER:
+    case TAPS:
         snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->shape.dim[0],
                  (long long)n->shape.dim[1]);
         break;
@@ -187,13 +181,10 @@ static void anchor_name(const Node *n, char *name, size_t size) {
         snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)shape_count(x),
                  (long long)past_of(n));
         break;
-    case GATHER:
-        if (n->op == OP_linear_each) {
-            snprintf(name + at, size - (size_t)at, "_%lldx%lldx%lld", (long long)x->dim[0],
-                     (long long)n->shape.dim[1], (long long)x->dim[1]);
-            break;
-        }
-        /* fall through */
+    case PARTWISE:
+        snprintf(name + at, size - (size_t)at, "_%lldx%lldx%lld", (long long)x->dim[0],
+                 (long long)n->shape.dim[1], (long long)x->dim[1]);
+        break;
     default:
         snprintf(name + at, size - (size_t)at, "_%lld",
                  (long long)shape_count(x->rank ? x : &n->shape));

@@ -3,6 +3,8 @@
 */
 #include "torch_print.h"
 
+#include <string.h>
+
 #include "recurrence.h"
 
 static void wave(TorchPrinter *p, const Node *n, Text *t) {
@@ -44,6 +46,12 @@ static void recurrence(TorchPrinter *p, const Node *n, Text *t) {
     text_add(t, "%s)", n->attr->delta ? ", delta=True" : "");
 }
 
+static void shift(TorchPrinter *p, const Node *n, Text *t) {
+    text_add(t, "shift(");
+    torch_add_operands(p, n, 0, torch_operands(n), t);
+    text_add(t, ", %lld)", (long long)(n->attr->causal ? n->attr->count : -n->attr->count));
+}
+
 static void linear_each(TorchPrinter *p, const Node *n, Text *t) {
     const Attr *a = n->attr;
     text_add(t, "torch.einsum(\"%s\", ", a->back ? "btgm,gmk->btgk" : "btgk,gmk->btgm");
@@ -82,12 +90,25 @@ static void scatter(TorchPrinter *p, const Node *n, Text *t) {
     text_add(t, ", 0.0)");
 }
 
-/* A helper's call with the operands, then a number. */
-static void helper(TorchPrinter *p, const Node *n, Text *t, const char *name, int64_t count) {
-    text_add(t, "%s(", name);
-    torch_add_operands(p, n, 0, torch_operands(n), t);
-    if (count >= 0) text_add(t, ", %lld", (long long)count);
-    text_add(t, ")");
+/* Expressions that need no function here. */
+static const char *const expression[NOP] = {
+#define ACTION(action, ...)
+#define ANCHOR(op, action, member, results, set, phase, run, family, torch, ...) [OP_##op] = torch,
+#include "anchors.def"
+#undef ACTION
+#undef ANCHOR
+};
+
+static void from_row(TorchPrinter *p, const Node *n, Text *t) {
+    for (const char *at = expression[n->op]; *at;) {
+        size_t plain = strcspn(at, "$");
+        text_add(t, "%.*s", (int)plain, at);
+        at += plain;
+        if (!strncmp(at, "$*", 2)) torch_add_operands(p, n, 0, torch_operands(n), t), at += 2;
+        else if (!strncmp(at, "$count", 6)) text_add(t, "%lld", (long long)n->attr->count), at += 6;
+        else if (!strncmp(at, "$size", 5)) text_add(t, "%lld", (long long)n->shape.dim[0]), at += 5;
+        else if (*at) bug(n, "has an unknown word in its expression in anchors.def");
+    }
 }
 
 static void iterate(TorchPrinter *p, const Node *n, Text *t) {
@@ -134,19 +155,13 @@ bool torch_anchor(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level) {
     case OP_linear_each: linear_each(p, n, t); break;
     case OP_embed: embedding(p, n, t); break;
     case OP_attention: attention(p, n, t); break;
-    case OP_shift:
-        helper(p, n, t, "shift", n->attr->causal ? n->attr->count : -n->attr->count);
-        break;
-    case OP_conv: helper(p, n, t, "convolution", -1); break;
+    case OP_shift: shift(p, n, t); break;
     case OP_recurrence: recurrence(p, n, t); break;
     case OP_sinkhorn: iterate(p, n, t); break;
     case OP_scatter: scatter(p, n, t); break;
-    case OP_largest: helper(p, n, t, "largest", n->attr->count); break;
-    case OP_chosen: helper(p, n, t, "chosen", n->attr->count); break;
-    case OP_pick: helper(p, n, t, "pick", -1); break;
-    case OP_place: helper(p, n, t, "put", n->shape.dim[0]); break;
-    case OP_expert_linear: helper(p, n, t, "experts", -1); break;
-    default: return refuse(p, n);
+    default:
+        if (!expression[n->op]) return refuse(p, n);
+        from_row(p, n, t);
     }
     return true;
 }
