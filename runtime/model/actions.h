@@ -33,8 +33,6 @@ typedef struct GlobalWork {
 #define ACTION(action, member, phase, run, ...) phase##_RUN(run)
 #define ANCHOR(op, action, member, results, set, phase, run, ...) phase##_RUN(run)
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
 #undef TOKEN_RUN
 #undef GLOBAL_RUN
 #undef AFTER_RUN

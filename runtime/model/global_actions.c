@@ -238,9 +238,9 @@ void k_global_action(const GlobalWork *w, const Action *s) {
 #define GLOBAL_CASE(action, run) \
     case DO_##action: k_run_##run(w, s); break;
 #define AFTER_CASE(action, run)
+#define ACTION(action, member, phase, run, ...) phase##_CASE(action, run)
+#define ANCHOR(op, action, member, results, set, phase, run, ...) phase##_CASE(action, run)
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
     default: __builtin_trap();
     }
     frame_profile(w->f, s, 0, w->worker);

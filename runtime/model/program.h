@@ -47,8 +47,6 @@ enum {
 #define ACTION(action, ...) DO_##action,
 #define ANCHOR(op, action, ...) DO_##action,
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
 };
 
 /* The names of an action's references, in order: a byte for each, so that its offset is its number
@@ -60,125 +58,16 @@ enum {
 #define ANCHOR(op, action, member, results, set, phase, run, family, torch, ...) \
     ACTION(action, member, phase, run, __VA_ARGS__)
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
 #define REF(action, name) ((int)offsetof(struct RefsOf##action, name))
 
 /* Whether OpenBLAS multiplies: it cannot, it does if asked by the setup's flags, it does. */
 enum { BLAS_CANNOT, BLAS_CAN, BLAS_DOES };
 
-typedef struct RowAction {
-    int32_t kernel; /* its number in k_row */
-} RowAction;
-
-/* A product's weights have rows of 'steps' floats, of DO_LINEAR_BACK of 'columns'. */
-typedef struct ProductAction {
-    int64_t columns, steps; /* floats of a row of the result, and of the other operand */
-    int64_t packed;         /* where w is packed in the phase's room, in floats; -1: by each task */
-    int64_t
-        repacked;   /* where the optimizer packs w, in floats from repacked_from; -1: it does not */
-    int32_t add;    /* 1: onto what the result is */
-    int32_t bf16;   /* 1: w is bfloat16 */
-    int32_t small;  /* w is small weights of so many bits; 0: it is not */
-    int32_t narrow; /* 1: the result is bfloat16 */
-    int32_t blas;   /* BLAS_..; few rows are never OpenBLAS's */
-} ProductAction;
-
-typedef struct EmbedAction {
-    int64_t columns; /* floats of a row of w */
-    int32_t bf16;    /* 1: w is bfloat16 */
-    int32_t small;   /* bits of small weights; 0: w is none */
-} EmbedAction;
-
-typedef struct LossAction {
-    int64_t vocab; /* logits of a token */
-} LossAction;
-
-typedef struct OuterAction {
-    int64_t rows, columns; /* floats of a row of dy, and of x */
-    int32_t first;         /* 1: nothing was added to dw before */
-    int32_t blas;          /* BLAS_.. */
-} OuterAction;
-
-typedef struct ScatterAction {
-    int64_t rows, columns; /* of dw: words, and floats of each */
-} ScatterAction;
-
-typedef struct AttentionAction {
-    int32_t heads, groups; /* of queries; of keys and values */
-    int32_t dk, dv;        /* floats of a key, of a value */
-    int32_t pool;          /* positions that share an average; 0: none do */
-    int32_t causal;
-    int32_t keys;  /* the list whose rows keys and values have; 0: all tokens */
-    int32_t cache; /* in k_caches; programs that sequences grow by */
-    float scale;
-    /* as of Attention (kernels.h); 0: there is none */
-    float softcap;
-    int32_t shaped, share, rounded, narrow;
-    int64_t window, distances;
-    int32_t one_table; /* by_distance is the same for all tokens */
-} AttentionAction;
-
-typedef struct ShiftAction {
-    int64_t columns, tokens; /* floats of a row; by how many rows */
-    int64_t carry;           /* of its last rows, in what a state carries; programs that sequences
-                             ** grow by */
-    int32_t earlier;         /* 1: to rows that came before, 0: that come later */
-} ShiftAction;
-
-typedef struct ConvAction {
-    int64_t columns, groups, taps; /* floats of a row; groups of them, and taps of each */
-    int64_t carry;                 /* as in ShiftAction */
-    int32_t by_row;                /* 1: a row of taps for each row of x */
-} ConvAction;
-
-typedef struct RecurrenceAction {
-    int32_t heads, groups; /* of values; of queries and keys */
-    int32_t dk, dv;        /* floats of a key, of a value */
-    /* which operand, from 0; 0: there is none */
-    int32_t decay, rate, beta;
-    int32_t sums;    /* of gradients of rates */
-    int32_t by_head; /* one decay for all channels of a head */
-    int64_t carry;   /* its states in what a state carries, as of ShiftAction */
-} RecurrenceAction;
-
-typedef struct ReduceAction {
-    int64_t count; /* floats of the result */
-    int32_t add;   /* 1: onto what it is */
-} ReduceAction;
-
-typedef struct RandomAction {
-    int64_t count, stream; /* numbers per token; which ones */
-} RandomAction;
-
-typedef struct TopAction {
-    double share; /* of a sequence's tokens */
-} TopAction;
-
-typedef struct RowsAction {
-    int64_t columns; /* floats of a row */
-} RowsAction;
-
-/* Products of parts: w has 'rows' rows of 'steps' floats for each; 'count' of them from 'first'. */
-typedef struct EachAction {
-    int64_t parts, rows, steps, first, count;
-    int32_t back; /* 1: x is multiplied by them, not by their transpose */
-} EachAction;
-
-/* Choices among a token's own numbers. */
-typedef struct LargestAction {
-    int64_t rows, columns; /* of a token: rows of so many numbers */
-    int64_t count;         /* of a row: how many are chosen */
-} LargestAction;
-
-typedef struct ExpertAction {
-    int64_t rows, columns; /* of an expert's matrix: out, in */
-    int32_t experts, slots;
-    int32_t own[2]; /* 1: operand 0, 1 has a row for each slot; 0: one for all of a token's */
-    int32_t first;  /* of weight gradients, 1: nothing was added to dw before */
-    int32_t bf16;   /* 1: the matrices are bfloat16 */
-    int32_t small;  /* bits of small weights; 0: they are none */
-} ExpertAction;
+#define MEMBER(member, Type, ...) \
+    typedef struct Type {         \
+        __VA_ARGS__               \
+    } Type;
+#include "anchors.def"
 
 typedef struct Action {
     int32_t what;
@@ -186,23 +75,8 @@ typedef struct Action {
     int32_t profile;   /* in the kernel table; -1: it has no line there */
     int32_t list;      /* whose rows operands have; 0: all tokens */
     union {
-        RowAction row;
-        ProductAction product;
-        EmbedAction embed;
-        LossAction loss;
-        OuterAction outer;
-        ScatterAction scatter;
-        AttentionAction attention;
-        ShiftAction shift;
-        ConvAction conv;
-        RecurrenceAction recurrence;
-        ReduceAction reduce;
-        RandomAction random;
-        TopAction top;
-        RowsAction rows;
-        EachAction each;
-        LargestAction largest;
-        ExpertAction expert;
+#define MEMBER(member, Type, ...) Type member;
+#include "anchors.def"
     };
 } Action;
 

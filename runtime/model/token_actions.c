@@ -108,8 +108,6 @@ void k_token_action(const TaskWork *w, const Action *s) {
 #define ACTION(action, member, phase, run, ...) phase##_CASE(action, run)
 #define ANCHOR(op, action, member, results, set, phase, run, ...) phase##_CASE(action, run)
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
     default: __builtin_trap();
     }
     frame_profile(w->f, s, 0, w->worker);

@@ -249,12 +249,9 @@ typedef struct Anchor {
 } Anchor;
 
 static const Anchor anchors[] = {
-#define ACTION(action, ...)
 #define ANCHOR(op, action, member, results, set, ...) \
     { OP_##op, DO_##action, results, sizeof(struct RefsOf##action) - results, set_##set },
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
 };
 
 static const Anchor *anchor_of(const Node *n) {

@@ -138,11 +138,8 @@ static StepCost anchor_cost(const Tables *t, const Node *n) {
 }
 
 static const char *const family[NOP] = {
-#define ACTION(action, ...)
 #define ANCHOR(op, action, member, results, set, phase, run, family, ...) [OP_##op] = #family,
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
 };
 
 static const char *family_of(const Node *n) { return family[n->op] ? family[n->op] : "row"; }

@@ -92,11 +92,8 @@ static void scatter(TorchPrinter *p, const Node *n, Text *t) {
 
 /* Expressions that need no function here. */
 static const char *const expression[NOP] = {
-#define ACTION(action, ...)
 #define ANCHOR(op, action, member, results, set, phase, run, family, torch, ...) [OP_##op] = torch,
 #include "anchors.def"
-#undef ACTION
-#undef ANCHOR
 };
 
 static void from_row(TorchPrinter *p, const Node *n, Text *t) {
