@@ -86,8 +86,8 @@ static int64_t value_count(const Eval *ev, const Node *n, const Shape *s) {
 
 /* Ops without a slope, whose value a finite difference must not see move. */
 static bool is_frozen(Op op) {
-    return op == OP_stop_gradient || op == OP_step || op == OP_greater || op == OP_peak
-        || op == OP_top || op == OP_largest || op == OP_chosen;
+    return op == OP_stop_gradient || op == OP_step || op == OP_greater
+        || op_info[op].result == RESULT_STEPS;
 }
 
 /* The list whose rows a node's operands are; its own where it has no such operand. */
@@ -107,20 +107,6 @@ static void make_list(Eval *ev, const Node *rows) {
 }
 
 /* == What is computed, shown ============================================== */
-
-/* Ops whose result 0 is a sum of products of operands. */
-static bool adds_products(const Node *n) {
-    switch (op_info[n->op].class) {
-    case CONTRACT:
-    case OUTER:
-    case TOKENSUM:
-    case EXPERT: return true;
-    case REDUCE: return n->op != OP_peak;
-    default:
-        return n->op == OP_linear_each || n->op == OP_embed_weight || n->op == OP_conv
-            || n->op == OP_conv_back || n->op == OP_conv_weight || n->op == OP_conv_taps;
-    }
-}
 
 /* Of an operand that such products are made of; NULL: it says which. */
 static double *absolute(const Eval *ev, const Node *n, int k, const double *x) {
@@ -154,7 +140,8 @@ static void show(const Eval *ev, const EvalStep *step) {
     const Node *n = step->n;
     for (int r = 0; r < op_info[n->op].results; r++) {
         int64_t count = value_count(ev, n, r ? &n->side[r] : &n->shape);
-        double *size = !r && adds_products(n) ? term_sizes(ev, step, count) : NULL;
+        double *size = !r && op_info[n->op].result == RESULT_PRODUCTS ? term_sizes(ev, step, count)
+                                                                      : NULL;
         ev->input.computed(ev->input.user, n, step->out[r], size, count);
         free(size);
     }

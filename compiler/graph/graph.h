@@ -126,12 +126,17 @@ struct Node {
     bool backward;    /* made by the gradient pass */
 };
 
+/* What result 0 is; pointwise rows have RESULT_PLAIN. */
+typedef enum ResultKind { RESULT_PLAIN, RESULT_PRODUCTS, RESULT_STEPS } ResultKind;
+
 typedef struct OpInfo {
     const char *name;
     int arity; /* -1: any number, at least one */
     int results;
     Class class;
     AttrKind attr;
+    unsigned rows; /* bit i: operand i needs a row per token: row_operands.c */
+    ResultKind result;
     int cost;  /* POINTWISE: instructions for an element in a row kernel, roughly */
     int again; /* POINTWISE: operations of a vector unit for an element */
     const char *help;

@@ -5,16 +5,16 @@
 #include "recurrence.h"
 
 const OpInfo op_info[NOP] = {
-#define POINTWISE_ROW(name, arity, cost, again, help)                                    \
-    [OP_##name] = {                                                                      \
-        #name, arity, 1, POINTWISE, NONE, cost, again, help, shape_pointwise, vjp_##name \
-    },
+#define POINTWISE_ROW(name, arity, cost, again, help)                                \
+    [OP_##name] = { #name, arity, 1,    POINTWISE,       NONE,      0, RESULT_PLAIN, \
+                    cost,  again, help, shape_pointwise, vjp_##name },
 #define OP1(name, f64, dx, llvm, cost, again, help) POINTWISE_ROW(name, 1, cost, again, help)
 #define OP2(name, f64, da, db, llvm, cost, again, help) POINTWISE_ROW(name, 2, cost, again, help)
 #define OP3(name, f64, dc, da, db, llvm, cost, again, help) \
     POINTWISE_ROW(name, 3, cost, again, help)
-#define OP(name, arity, results, class, attr, flops, again, help) \
-    [OP_##name] = { #name, arity, results, class, attr, 0, 0, help, shape_##name, vjp_##name },
+#define OP(name, arity, results, class, attr, rows, result, flops, again, help) \
+    [OP_##name] = { #name,           arity, results, class, attr,         rows, \
+                    RESULT_##result, 0,     0,       help,  shape_##name, vjp_##name },
 #include "ops.def"
 };
 
@@ -39,7 +39,7 @@ double op_flops(const Node *n) {
     case OP_##name: return own;
 #define OP3(name, ...) \
     case OP_##name: return own;
-#define OP(name, arity, results, class, attr, flops, again, help) \
+#define OP(name, arity, results, class, attr, rows, result, flops, again, help) \
     case OP_##name: return flops;
 #include "ops.def"
     default: bug(n, "there is no op %d", (int)n->op);
@@ -53,7 +53,7 @@ double op_again(const Node *n) {
 #define OP1(name, ...)
 #define OP2(name, ...)
 #define OP3(name, ...)
-#define OP(name, arity, results, class, attr, flops, again, help) \
+#define OP(name, arity, results, class, attr, rows, result, flops, again, help) \
     case OP_##name: return again;
 #include "ops.def"
     default: return own * op_info[n->op].again;

@@ -4,19 +4,6 @@
 */
 #include "op.h"
 
-/* Bit i: of operand i.  Weights, ids, lists and places are what they are; so is the operand of an
-** op that has no other one whose tokens it could share. */
-static const unsigned char row_operands[NOP] = {
-    [OP_attention] = 1 + 2 + 4 + 8,
-    [OP_recurrence] = 1 + 2 + 4 + 8 + 16,
-    [OP_conv] = 1,
-    [OP_pick] = 1,
-    [OP_place] = 1,
-    [OP_expert_linear] = 1,
-    [OP_cross_entropy] = 1,
-    [OP_gather] = 1,
-};
-
 /* The value of tokens that is nearest to operand i, a later one first; NULL: there is none. */
 static const Node *beside(int nin, Node *const *in, int i) {
     for (int far = 1; far < nin; far++) {
@@ -31,7 +18,7 @@ static const Node *beside(int nin, Node *const *in, int i) {
 Node *op_as_rows(Op op, int nin, Node *const *in, int i) {
     Shape s = in[i]->shape;
     const Node *like = beside(nin, in, i);
-    bool taken = i < 8 && (row_operands[op] >> i & 1);
+    bool taken = i < 8 && (op_info[op].rows >> i & 1);
     if (!taken || !like || s.lead == LEAD_TOKENS || s.type != F32) return NULL;
     s.lead = LEAD_TOKENS;
     s.list = op == OP_gather ? 0 : like->shape.list;

@@ -43,7 +43,8 @@ static void leave_out(const Graph *g, int *bits, const Node *param) {
 }
 
 static bool makes_choice(Op op) {
-    return op == OP_top || op == OP_largest || op == OP_chosen || op == OP_rows;
+    Class class = op_info[op].class;
+    return class == CHOICE || (class == PICK && op_info[op].result == RESULT_STEPS);
 }
 
 /* By id: whether the value's own numbers decide a choice. */

@@ -36,7 +36,7 @@ static const char *const gradient[NOP] = {
 #define OP1(name, f64, dx, llvm, cost, again, help) [OP_##name] = #dx,
 #define OP2(name, f64, da, db, llvm, cost, again, help) [OP_##name] = #da "; " #db,
 #define OP3(name, f64, dc, da, db, llvm, cost, again, help) [OP_##name] = #da "; " #db,
-#define OP(name, arity, results, class, attr, flops, again, help)
+#define OP(name, ...)
 #include "ops.def"
 };
 
