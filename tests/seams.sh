@@ -4,6 +4,7 @@
 # Words of processors: in runtime/target and compiler/codegen/target, a folder and a file of each.
 # Command lines and terminals: in runtime/commands, not in runtime/session, which servers use too.
 # Numbers of an action's references: in runtime/model/anchors.def, which names them.
+# An operation with a kernel of its own: in few files, so that one more touches at most six.
 set -eu
 cd "$(dirname "$0")/.."
 fail() { echo "seams.sh: $*"; exit 1; }
@@ -54,3 +55,38 @@ for action in $actions; do
     grep -qE "[(,] *${action#DO_}," runtime/model/anchors.def ||
         fail "expected a row of $action in runtime/model/anchors.def, found none"
 done
+
+# Files that name an operation of anchors.def: its row of the op table, its graph side, its Lua
+# function, its action and its kernel.  Those that passes or reports treat on their own have a
+# number here, which is lowered when one of their files goes.
+row='^ANCHOR\( *([a-z_]+), +([A-Z_]+), +[a-z]+, +[0-9], +([a-z]+), +[A-Z]+, +([a-z_]+),.*'
+rows=$(sed -nE "s/$row/\\1 \\2 \\3 \\4/p" runtime/model/anchors.def)
+[ "$(echo "$rows" | wc -l)" = "$(grep -c '^ANCHOR(' runtime/model/anchors.def)" ] ||
+    fail "anchors.def: expected rows of columns that are read here"
+limit_of() {
+    case $1 in
+    attention) echo 19 ;;
+    linear) echo 14 ;;
+    gather | recurrence) echo 13 ;;
+    rows | linear_back) echo 12 ;;
+    embed) echo 11 ;;
+    top) echo 10 ;;
+    shift | attention_grad) echo 9 ;;
+    *) echo 8 ;;
+    esac
+}
+echo "$rows" | {
+    found=0
+    while read -r op action set run; do
+        names="OP_$op|(shape|vjp|eval|k)_$op|DO_$action|$action, [a-z_]+\)|set_$set"
+        # shellcheck disable=SC2046
+        files=$(grep -lwE "$names|k_(run|count)_$run" \
+            $(echo "$sources" | grep -E '\.([ch]|def)$'))
+        count=$(echo "$files" | wc -l)
+        [ "$count" -le "$(limit_of "$op")" ] && continue
+        echo "seams.sh: $op: expected at most $(limit_of "$op") files that name it, found $count:"
+        echo "$files"
+        found=1
+    done
+    [ $found = 0 ]
+} || exit 1
