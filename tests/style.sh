@@ -111,6 +111,24 @@ twice=$(printf '%s\n' "$files" | grep '^compiler/\|^runtime/' | xargs awk '
     }')
 [ -z "$twice" ] || { printf '%s\n' "$twice"; exit 1; }
 
+shared=$(printf '%s\n' "$files" | grep '^compiler/.*\.c$\|^runtime/.*\.c$' | xargs awk '
+    /^(static|INLINE) / && !/^static (_Noreturn )?struct [A-Za-z]+ \{/ {
+        name = $0
+        if (match(name, /^[^=;(\[]*\(/) || match(name, /^[^=;(]*[=;[]/))
+            name = substr(name, 1, RLENGTH - 1)
+        sub(/\[.*/, "", name)
+        sub(/ +$/, "", name)
+        sub(/.*[ *]/, "", name)
+        if (name ~ /^[A-Za-z_][A-Za-z0-9_]*$/ && name != "__attribute__") print name, FILENAME
+    }' | sort -u | awk '
+    { count[$1]++; in_file[$1] = in_file[$1] " " $2 }
+    END {
+        for (name in count)
+            if (count[name] > 2)
+                print name ": expected a static name in at most 2 files, found it in" in_file[name]
+    }')
+[ -z "$shared" ] || { printf '%s\n' "$shared"; exit 1; }
+
 format=$(command -v clang-format-22 || command -v clang-format || true)
 case $([ -z "$format" ] || "$format" --version) in
 *"version 22."*) ;;

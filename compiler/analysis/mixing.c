@@ -94,7 +94,7 @@ static double *direction_values(const MixingMeasure *a) {
     return v;
 }
 
-static const double *value_of(void *user, const Node *param) {
+static const double *mixing_value_of(void *user, const Node *param) {
     MixingMeasure *a = user;
     bool described = param->id < a->graph->origins;
     int origin = described ? a->graph->origin[param->id] : -1,
@@ -133,7 +133,7 @@ static void keep_batch(MixingMeasure *a, int first, int end) {
     EvalInput in = { .batch = a->in->batch,
                      .time = a->in->time,
                      .tokens = id,
-                     .param = value_of,
+                     .param = mixing_value_of,
                      .user = a,
                      .seed = 1 };
     Eval *ev = eval_new(a->graph->g, &in);

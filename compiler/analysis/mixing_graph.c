@@ -35,7 +35,7 @@ static Node *table_of(Graph *g, const char *name, int64_t rows, const Shape *s) 
     return w;
 }
 
-static Node *rows_of(Node *table, const Shape *s) {
+static Node *graph_rows_of(Node *table, const Shape *s) {
     return op_reshape(op_embed(table, op_source(table->g, OP_tokens)), s);
 }
 
@@ -106,7 +106,7 @@ static Node **pull(MixingGraph *x, Node *n, Node *dy) {
 static Node *probe(MixingGraph *x, const Node *n) {
     char name[160];
     snprintf(name, sizeof name, "probe %s", shape_text(x->g, &n->shape));
-    return rows_of(table_of(x->g, name, 1, &n->shape), &n->shape);
+    return graph_rows_of(table_of(x->g, name, 1, &n->shape), &n->shape);
 }
 
 static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
@@ -125,7 +125,7 @@ static bool is_linear(MixingGraph *x, const Node *n, Node *twin) {
     return linear;
 }
 
-static int kind_of(MixingGraph *x, const Node *n) {
+static int graph_kind_of(MixingGraph *x, const Node *n) {
     bool depends = false;
     if (handed_on(n) >= 0) return x->kind[n->in[handed_on(n)]->id];
     for (int k = 0; k < n->nin; k++)
@@ -182,10 +182,10 @@ MixingGraph *mixing_graph_new(const Model *m, int samples) {
         int s = source[i];
         if (!needed[i]) continue;
         if (s >= 0) table[s] = source_table(g, s, samples, &from->shape);
-        x->twin[i] = s < 0 ? copy_node(x, from) : rows_of(table[s], &from->shape);
-        x->kind[i] = s < 0 ? kind_of(x, from) : NODE_VALUE;
+        x->twin[i] = s < 0 ? copy_node(x, from) : graph_rows_of(table[s], &from->shape);
+        x->kind[i] = s < 0 ? graph_kind_of(x, from) : NODE_VALUE;
     }
-    x->direction = rows_of(table_of(g, "direction", samples, &row), &row);
+    x->direction = graph_rows_of(table_of(g, "direction", samples, &row), &row);
     describe_params(x, table);
     return x;
 }
@@ -196,26 +196,27 @@ void mixing_graph_free(MixingGraph *x) {
 
 /* == A read's weights ===================================================== */
 
-static void name_of(char name[48], int read, int source) {
+static void graph_name_of(char name[48], int read, int source) {
     snprintf(name, 48, "%d of %d", source, read);
 }
 
-static void accumulate(Node **slot, Node *dx, const Shape *s) {
+static void graph_accumulate(Node **slot, Node *dx, const Shape *s) {
     dx = op_fit(dx, s);
     *slot = *slot ? op_add(*slot, dx) : dx;
 }
 
 /* Hands the cotangent of a value on to the values it is made of. */
-static void push(MixingGraph *x, const Node *n, Node **cotangent) {
+static void graph_push(MixingGraph *x, const Node *n, Node **cotangent) {
     if (handed_on(n) >= 0) {
-        accumulate(&cotangent[n->in[handed_on(n)]->id], cotangent[n->id], &x->twin[n->id]->shape);
+        graph_accumulate(&cotangent[n->in[handed_on(n)]->id], cotangent[n->id],
+                         &x->twin[n->id]->shape);
         return;
     }
     Node **dx = pull(x, x->twin[n->id], cotangent[n->id]);
     for (int k = mixes_values(n) ? 2 : 0; k < n->nin; k++) {
         const Node *in = n->in[k];
         if (dx[k] && x->kind[in->id] == NODE_VALUE)
-            accumulate(&cotangent[in->id], dx[k], &x->twin[in->id]->shape);
+            graph_accumulate(&cotangent[in->id], dx[k], &x->twin[in->id]->shape);
     }
 }
 
@@ -229,14 +230,14 @@ void mixing_graph_read(MixingGraph *x, int read) {
     for (int i = h->id; i >= 0; i--) {
         char name[48];
         if (!cotangent[i] || x->kind[i] != NODE_VALUE) continue;
-        name_of(name, read, source[i]);
+        graph_name_of(name, read, source[i]);
         if (source[i] >= 0) graph_output(x->g, name, cotangent[i]);
-        else push(x, m->graph->node[i], cotangent);
+        else graph_push(x, m->graph->node[i], cotangent);
     }
 }
 
 Node *mixing_graph_weight(const MixingGraph *x, int read, int source) {
     char name[48];
-    name_of(name, read, source);
+    graph_name_of(name, read, source);
     return graph_find(x->g, name);
 }

@@ -20,7 +20,7 @@ typedef struct Formula {
 
 /* 'at' is the index along the first axis that is asked for; -1: the axis has one element, or all
 ** are meant. */
-static void add(Formula *f, const Node *n, int64_t at);
+static void symbol_add(Formula *f, const Node *n, int64_t at);
 
 /* A product of ones, as far as 'left' products tell. */
 static bool is_one_within(const Formula *f, const Node *n, int *left) {
@@ -51,26 +51,27 @@ static bool same_first_axis(const Shape *a, const Shape *b) {
 }
 
 static void add_product(Formula *f, const Node *n, int64_t at) {
-    if (is_one(f, n->in[0])) add(f, n->in[1], at);
-    else if (is_one(f, n->in[1])) add(f, n->in[0], at);
+    if (is_one(f, n->in[0])) symbol_add(f, n->in[1], at);
+    else if (is_one(f, n->in[1])) symbol_add(f, n->in[0], at);
     else {
         bool sum = n->in[0]->op == OP_add || n->in[1]->op == OP_add;
         if (sum) text_add(f->t, "(");
-        add(f, n->in[0], n->in[0]->shape.rank == n->shape.rank ? at : -1);
+        symbol_add(f, n->in[0], n->in[0]->shape.rank == n->shape.rank ? at : -1);
         text_add(f->t, sum ? ") (" : " ");
-        add(f, n->in[1], n->in[1]->shape.rank == n->shape.rank ? at : -1);
+        symbol_add(f, n->in[1], n->in[1]->shape.rank == n->shape.rank ? at : -1);
         if (sum) text_add(f->t, ")");
     }
 }
 
 static void add_sum(Formula *f, const Node *n, int64_t at, const char *sign) {
-    add(f, n->in[0], at);
+    symbol_add(f, n->in[0], at);
     text_add(f->t, "%s", sign);
-    add(f, n->in[1], at);
+    symbol_add(f, n->in[1], at);
 }
 
 static void add_slice(Formula *f, const Node *n, int64_t at) {
-    if (n->attr->axis == 0 && n->attr->count == 1 && at < 0) add(f, n->in[0], n->attr->first);
+    if (n->attr->axis == 0 && n->attr->count == 1 && at < 0)
+        symbol_add(f, n->in[0], n->attr->first);
     else f->failed = true;
 }
 
@@ -78,12 +79,12 @@ static void add_slice(Formula *f, const Node *n, int64_t at) {
 static void add_call(Formula *f, const Node *n, int64_t at) {
     bool whole = op_info[n->op].class == SOFTMAX;
     text_add(f->t, "%s(", op_info[n->op].name);
-    add(f, n->in[0], whole ? -1 : at);
+    symbol_add(f, n->in[0], whole ? -1 : at);
     text_add(f->t, ")");
     if (whole && at >= 0 && n->shape.dim[0] > 1) text_add(f->t, "[%lld]", (long long)at);
 }
 
-static void add(Formula *f, const Node *n, int64_t at) {
+static void symbol_add(Formula *f, const Node *n, int64_t at) {
     Class class = op_info[n->op].class;
     f->failed |= f->t->failed || f->t->length > f->from + LONGEST || f->depth == DEEPEST;
     if (f->failed) return;
@@ -92,7 +93,7 @@ static void add(Formula *f, const Node *n, int64_t at) {
     else if (n->op == OP_param) add_param(f, n, at);
     else if (n->op == OP_fill) text_json_number(f->t, n->attr->value);
     else if (n->op == OP_reshape && (at < 0 || same_first_axis(&n->shape, &n->in[0]->shape)))
-        add(f, n->in[0], at);
+        symbol_add(f, n->in[0], at);
     else if (n->op == OP_mul) add_product(f, n, at);
     else if (n->op == OP_add) add_sum(f, n, at, " + ");
     else if (n->op == OP_sub) add_sum(f, n, at, " - ");
@@ -105,7 +106,7 @@ static void add(Formula *f, const Node *n, int64_t at) {
 bool mixing_symbol(const MixingGraph *x, int read, int source, Text *t) {
     const Node *n = mixing_graph_weight(x, read, source);
     Formula f = { .x = x, .t = t, .from = t->length };
-    if (n) add(&f, n, -1);
+    if (n) symbol_add(&f, n, -1);
     else text_add(t, "0");
     f.failed |= t->failed || t->length > f.from + LONGEST;
     if (!f.failed) return true;

@@ -143,7 +143,7 @@ static int make_graph(TrainedModel *x) {
     return STATUS_OK;
 }
 
-static int run(TrainedModel *x) {
+static int trained_run(TrainedModel *x) {
     int status = make_graph(x);
     if (!status) status = read_params(x);
     if (status) return status;
@@ -181,7 +181,7 @@ static double *copy_param(void *user, const Node *p) {
 
 /* == All of it ============================================================ */
 
-static void end(TrainedModel *x) {
+static void trained_end(TrainedModel *x) {
     for (int i = 0; x->value && i < x->graph->n; i++)
         free(x->value[i]);
     if (x->run) eval_free(x->run);
@@ -203,7 +203,7 @@ Mixing *mixing_trained(const Model *m, const char *weights, const MixingText *te
     status = open_tokenizer(&x);
     if (!status) status = open_text(&x, text);
     if (!status) status = take_windows(&x);
-    if (!status) status = run(&x);
+    if (!status) status = trained_run(&x);
     const MixingInput in = { .batch = x.batch,
                              .time = x.time,
                              .seed = MIXING_SEED,
@@ -211,6 +211,6 @@ Mixing *mixing_trained(const Model *m, const char *weights, const MixingText *te
                              .source = source_of,
                              .user = &x };
     if (!status) found = mixing_measure_input(m, &in, e);
-    end(&x);
+    trained_end(&x);
     return found;
 }

@@ -21,7 +21,7 @@ static void add_graph(Sha256 *s, const Graph *g) {
     free(text);
 }
 
-static void add_word(Sha256 *s, const char *word) {
+static void identity_add_word(Sha256 *s, const char *word) {
     if (word) sha256_add(s, word, strlen(word));
     sha256_add(s, word ? "" : "-", word ? 1 : 2);
 }
@@ -43,9 +43,9 @@ void model_identity(const Model *m, char to[65]) {
                (size_t)snprintf(line, sizeof line,
                                 "vocab %" PRId64 " context %" PRId64 " lora %.17g\n", m->vocab,
                                 m->context, m->adapter_scale));
-    add_word(&s, m->name);
-    add_word(&s, m->tokenizer);
-    add_word(&s, m->tokenizer_file.sha256);
+    identity_add_word(&s, m->name);
+    identity_add_word(&s, m->tokenizer);
+    identity_add_word(&s, m->tokenizer_file.sha256);
     add_settings(&s, &m->train);
     add_graph(&s, m->graph);
     add_graph(&s, m->rules);

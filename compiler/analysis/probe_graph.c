@@ -114,7 +114,7 @@ static void report(ProbeBuilder *p, ProbeKind kind, int index, const char *site,
     report_sums(p, kind, index, site, op_token_sum(op_concat(p->g, 2, part, 0)));
 }
 
-static int *numbers(Graph *g, int n) {
+static int *graph_numbers(Graph *g, int n) {
     int *x = graph_alloc(g, ((size_t)n + 1) * sizeof *x);
     for (int i = 0; i < n; i++)
         x[i] = -1;
@@ -230,7 +230,7 @@ static int find_layers(const ProbeBuilder *p, Layer *layer, int *of) {
 /* Parameters of a layer mostly follow one another. */
 static void tell_params(ProbeBuilder *p, const Layer *layer, int n) {
     const Graph *g = p->m->graph;
-    p->layer = numbers(p->g, g->nparam);
+    p->layer = graph_numbers(p->g, g->nparam);
     for (int i = 0, last = 0; i < g->nparam; i++) {
         const char *name = g->param[i].node->attr->name;
         int k = last < n && site_within(name, layer[last].name) ? last : 0;
@@ -268,7 +268,7 @@ static void at_similarities(ProbeBuilder *p, const Layer *layer, int n, Node **s
 
 static void at_layers(ProbeBuilder *p) {
     Layer *layer = graph_alloc(p->g, (size_t)p->m->nsource * sizeof *layer);
-    int *of = numbers(p->g, p->m->nsource), n = find_layers(p, layer, of);
+    int *of = graph_numbers(p->g, p->m->nsource), n = find_layers(p, layer, of);
     tell_sources(p, of);
     tell_params(p, layer, n);
     Node **size = graph_alloc(p->g, (size_t)n * sizeof *size);
@@ -323,8 +323,8 @@ static void at_loads(ProbeBuilder *p) {
 /* A node may be several sources and reads: a sublayer that hands on what it got. */
 static void find_sites(ProbeBuilder *p) {
     const Model *m = p->m;
-    p->source = numbers(p->g, m->graph->n), p->read = numbers(p->g, m->graph->n),
-    p->next = numbers(p->g, m->nread);
+    p->source = graph_numbers(p->g, m->graph->n), p->read = graph_numbers(p->g, m->graph->n),
+    p->next = graph_numbers(p->g, m->nread);
     for (int s = m->nsource; s-- > 0;)
         if (m->source[s]) p->source[m->source[s]->id] = s;
     for (int r = m->nread; r-- > 0;) {

@@ -17,7 +17,7 @@ typedef struct Matrix {
     int rows, columns;
 } Matrix;
 
-static double *entry(const Matrix *m, int i, int k) {
+static double *rank_entry(const Matrix *m, int i, int k) {
     return &m->a[(size_t)i * (size_t)m->columns + (size_t)k];
 }
 
@@ -25,9 +25,9 @@ static void scale_rows(const Matrix *m) {
     for (int i = 0; i < m->rows; i++) {
         double most = 0;
         for (int k = 0; k < m->columns; k++)
-            most = fmax(most, fabs(*entry(m, i, k)));
+            most = fmax(most, fabs(*rank_entry(m, i, k)));
         for (int k = 0; k < m->columns && most > 0; k++)
-            *entry(m, i, k) /= most;
+            *rank_entry(m, i, k) /= most;
     }
 }
 
@@ -35,9 +35,9 @@ static void scale_columns(const Matrix *m) {
     for (int k = 0; k < m->columns; k++) {
         double most = 0;
         for (int i = 0; i < m->rows; i++)
-            most = fmax(most, fabs(*entry(m, i, k)));
+            most = fmax(most, fabs(*rank_entry(m, i, k)));
         for (int i = 0; i < m->rows && most > 0; i++)
-            *entry(m, i, k) /= most;
+            *rank_entry(m, i, k) /= most;
     }
 }
 
@@ -52,19 +52,19 @@ static double pivot(const Matrix *m, int at) {
     int row = at, column = at;
     for (int i = at; i < m->rows; i++)
         for (int k = at; k < m->columns; k++)
-            if (fabs(*entry(m, i, k)) > fabs(*entry(m, row, column))) row = i, column = k;
+            if (fabs(*rank_entry(m, i, k)) > fabs(*rank_entry(m, row, column))) row = i, column = k;
     for (int k = 0; k < m->columns; k++)
-        swap(entry(m, at, k), entry(m, row, k));
+        swap(rank_entry(m, at, k), rank_entry(m, row, k));
     for (int i = 0; i < m->rows; i++)
-        swap(entry(m, i, at), entry(m, i, column));
-    return fabs(*entry(m, at, at));
+        swap(rank_entry(m, i, at), rank_entry(m, i, column));
+    return fabs(*rank_entry(m, at, at));
 }
 
 static void eliminate(const Matrix *m, int at) {
     for (int i = at + 1; i < m->rows; i++) {
-        double f = *entry(m, i, at) / *entry(m, at, at);
+        double f = *rank_entry(m, i, at) / *rank_entry(m, at, at);
         for (int k = at; k < m->columns; k++)
-            *entry(m, i, k) -= f * *entry(m, at, k);
+            *rank_entry(m, i, k) -= f * *rank_entry(m, at, k);
     }
 }
 
@@ -73,7 +73,7 @@ int matrix_rank(const double *a, int rows, int columns, int stride) {
     int rank = 0, most = rows < columns ? rows : columns;
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < columns; k++)
-            *entry(&m, i, k) = a[(size_t)i * (size_t)stride + (size_t)k];
+            *rank_entry(&m, i, k) = a[(size_t)i * (size_t)stride + (size_t)k];
     scale_rows(&m);
     scale_columns(&m);
     while (rank < most && pivot(&m, rank) > negligible)

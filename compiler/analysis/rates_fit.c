@@ -15,7 +15,7 @@ typedef struct Sum {
     double work, seconds;
 } Sum;
 
-static void add(Sum *s, double work, double seconds) {
+static void rates_fit_add(Sum *s, double work, double seconds) {
     s->work += work;
     s->seconds += seconds;
 }
@@ -26,11 +26,13 @@ static double rate_of(Sum s, double otherwise) {
 }
 
 /* Where a row kernel's time goes by these rates. */
-static void add_row(Sum *rows, Sum *functions, Sum *memory, const Rates *r, const TimedKernel *k) {
+static void rates_fit_add_row(Sum *rows, Sum *functions, Sum *memory, const Rates *r,
+                              const TimedKernel *k) {
     double flops = k->work.flops / r->rows, function = k->work.functions / r->functions;
-    if (k->work.bytes / r->memory >= flops + function) add(memory, k->work.bytes, k->seconds);
-    else if (flops >= function) add(rows, k->work.flops, k->seconds - function);
-    else add(functions, k->work.functions, k->seconds - flops);
+    if (k->work.bytes / r->memory >= flops + function)
+        rates_fit_add(memory, k->work.bytes, k->seconds);
+    else if (flops >= function) rates_fit_add(rows, k->work.flops, k->seconds - function);
+    else rates_fit_add(functions, k->work.functions, k->seconds - flops);
 }
 
 /* Whether a rate changed. */
@@ -38,7 +40,8 @@ static bool row_turn(Rates *r, const TimedKernel *k, int n) {
     Rates before = *r;
     Sum rows = { 0 }, functions = { 0 }, memory = { 0 };
     for (int i = 0; i < n; i++)
-        if (!strcmp(k[i].family, "row")) add_row(&rows, &functions, &memory, &before, &k[i]);
+        if (!strcmp(k[i].family, "row"))
+            rates_fit_add_row(&rows, &functions, &memory, &before, &k[i]);
     r->rows = rate_of(rows, before.rows);
     r->functions = rate_of(functions, before.functions);
     r->memory = rate_of(memory, before.memory);
@@ -55,8 +58,8 @@ bool rates_fit(Rates *r, const TimedKernel *k, int n, double peak) {
     Sum products = { 0 }, sequences = { 0 }, bytes = { 0 };
     for (int i = 0; i < n; i++) {
         if (!strcmp(k[i].family, "product"))
-            add(&products, k[i].work.flops + 2 * k[i].work.functions, k[i].seconds);
-        if (!strcmp(k[i].family, "row")) add(&bytes, k[i].work.bytes, k[i].seconds);
+            rates_fit_add(&products, k[i].work.flops + 2 * k[i].work.functions, k[i].seconds);
+        if (!strcmp(k[i].family, "row")) rates_fit_add(&bytes, k[i].work.bytes, k[i].seconds);
     }
     r->rows = peak / 8;
     r->functions = peak / 4;
@@ -65,7 +68,7 @@ bool rates_fit(Rates *r, const TimedKernel *k, int n, double peak) {
     }
     for (int i = 0; i < n; i++)
         if (!strcmp(k[i].family, "sequence"))
-            add(&sequences, k[i].work.flops, own_seconds(r, &k[i]));
+            rates_fit_add(&sequences, k[i].work.flops, own_seconds(r, &k[i]));
     r->products = rate_of(products, 0);
     r->sequences = rate_of(sequences, 0);
     return r->products > 0 && r->sequences > 0 && r->memory > 0;

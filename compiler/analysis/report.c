@@ -15,7 +15,7 @@
 
 /* == Work ================================================================= */
 
-static void add(Work *w, Work more) {
+static void report_add(Work *w, Work more) {
     w->calls += more.calls;
     w->flops += more.flops;
     w->bytes += more.bytes;
@@ -44,8 +44,8 @@ static void count_program(Report *r, int plan, int kind) {
         Work w = work_of(r->model, s);
         ReportKernel *k = &r->kernel[s->kernel];
         if (!k->work[FORWARD].calls && !k->work[TRAINING].calls) k->plan = plan, k->step = i;
-        add(&k->work[kind], w);
-        add(&r->work[kind], w);
+        report_add(&k->work[kind], w);
+        report_add(&r->work[kind], w);
     }
 }
 
@@ -61,7 +61,7 @@ static void count_families(Report *r) {
         ReportFamily *f = family_of(r, r->kernel[i].family);
         f->kernels++;
         for (int k = 0; k < WORKS; k++)
-            add(&f->work[k], r->kernel[i].work[k]);
+            report_add(&f->work[k], r->kernel[i].work[k]);
     }
 }
 
@@ -165,7 +165,7 @@ static void count_reads(Report *r) {
 
 /* == All of it ============================================================ */
 
-static int make(Report *r, const ReportOptions *o, Error *e) {
+static int report_make(Report *r, const ReportOptions *o, Error *e) {
     ModelInfo info = model_info(r->model);
     PassObserver observer = { pass_notes_see, r };
     r->training = !o->passes.inference;
@@ -195,7 +195,7 @@ static Report *report_loaded(Model *load(const char *, const SpecLimits *, Error
     Report *r = calloc(1, sizeof *r);
     if (!r) return error_memory(e, "strata inspect", sizeof *r), NULL;
     r->model = load(spec, o->limits, e);
-    if (r->model && !make(r, o, e)) return r;
+    if (r->model && !report_make(r, o, e)) return r;
     report_free(r);
     return NULL;
 }

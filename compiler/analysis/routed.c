@@ -72,7 +72,7 @@ bool routed_prepare(Report *r) {
 }
 
 /* Of the tokens that a list has. */
-static double share_of(const Report *r, int list, double asked) {
+static double routed_share_of(const Report *r, int list, double asked) {
     if (!list) return 1;
     if (isfinite(asked)) return asked;
     return list <= r->lists && isfinite(r->list[list].own) ? r->list[list].own : routed_usual;
@@ -90,7 +90,7 @@ void routed_share_text(const Report *r, double share, char *to, size_t size) {
     bool alike = true;
     double first = NAN;
     for (int i = 1; i <= r->lists; i++) {
-        double own = share_of(r, i, share);
+        double own = routed_share_of(r, i, share);
         alike &= !isfinite(first) || own == first;
         first = own;
     }
@@ -125,8 +125,8 @@ static double attention_flops(const Report *r, const Node *n, Convention c, int6
     const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
     int64_t value = n->attr->values ? n->attr->values : v->dim[1];
     double pair = 2 * (double)q->dim[0] * (double)(k->dim[1] + value);
-    return pair * c.pairs * pairs_of(n, length) * share_of(r, q->list, share)
-        * share_of(r, k->list, share);
+    return pair * c.pairs * pairs_of(n, length) * routed_share_of(r, q->list, share)
+        * routed_share_of(r, k->list, share);
 }
 
 double routed_by_convention(const Report *r, Convention c, int64_t length, double share) {
@@ -137,9 +137,10 @@ double routed_by_convention(const Report *r, Convention c, int64_t length, doubl
         const Node *n = g->node[i];
         if (op_info[n->op].class == SEQUENCE) sum += attention_flops(r, n, c, length, share);
         if (n->op == OP_recurrence || op_info[n->op].class == EXPERT)
-            sum += op_flops(n) * share_of(r, n->shape.list, share);
+            sum += op_flops(n) * routed_share_of(r, n->shape.list, share);
         if (op_info[n->op].class == CONTRACT && (n != head || c.head))
-            sum += 2 * (double)shape_count(&n->in[1]->shape) * share_of(r, n->shape.list, share);
+            sum += 2 * (double)shape_count(&n->in[1]->shape)
+                * routed_share_of(r, n->shape.list, share);
     }
     return sum * (double)length;
 }
@@ -151,9 +152,9 @@ double routed_executed(const Report *r, int kind, int64_t length, double share) 
     if (!p) return NAN;
     for (int i = 0; i < p->nstep; i++) {
         const PlannedStep *s = &r->planned.step[which][i];
-        double pairs = s->cost.flops_per_pair * share_of(r, s->keys, share) * (double)(length + 1)
-            / 2;
-        sum += share_of(r, s->list, share) * (s->cost.flops_per_token + pairs);
+        double pairs = s->cost.flops_per_pair * routed_share_of(r, s->keys, share)
+            * (double)(length + 1) / 2;
+        sum += routed_share_of(r, s->list, share) * (s->cost.flops_per_token + pairs);
     }
     return sum * (double)length;
 }
@@ -161,7 +162,7 @@ double routed_executed(const Report *r, int kind, int64_t length, double share) 
 /* == Caches =============================================================== */
 
 /* Of d numbers of a key or a value; averages are kept as float32. */
-static double bytes_of(const Report *r, int bytes, const Node *n, int64_t d) {
+static double routed_bytes_of(const Report *r, int bytes, const Node *n, int64_t d) {
     if (bytes != HELD_BYTES) return (double)(bytes * d);
     int kept = n->attr->count ? KEPT_F32 : r->planned.code.model.cache;
     return 4.0 * (double)kept_floats(kept, d);
@@ -176,11 +177,12 @@ double routed_cache(const Report *r, int bytes, int64_t length, double share) {
         if (op_info[n->op].class != SEQUENCE) continue;
         const Shape *k = &n->in[1]->shape, *v = &n->in[2]->shape;
         double row = (double)k->dim[0]
-            * (bytes_of(r, bytes, n, k->dim[1])
-               + (n->attr->values ? 0 : bytes_of(r, bytes, n, v->dim[1])));
+            * (routed_bytes_of(r, bytes, n, k->dim[1])
+               + (n->attr->values ? 0 : routed_bytes_of(r, bytes, n, v->dim[1])));
         if (n->attr->window && n->attr->window < length)
             row *= (double)n->attr->window / (double)length;
-        sum += row / (double)(n->attr->count ? n->attr->count : 1) * share_of(r, k->list, share);
+        sum += row / (double)(n->attr->count ? n->attr->count : 1)
+            * routed_share_of(r, k->list, share);
     }
     return sum * (double)length;
 }

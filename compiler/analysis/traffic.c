@@ -19,12 +19,14 @@ static bool is_mixing_product(const Node *n) {
     return w->op == OP_param && site_is_mixer(w->attr->name);
 }
 
-static const char *site_of(const Step *s) {
+static const char *traffic_site_of(const Step *s) {
     const Node *n = s->kind == STEP_ROW ? s->node[s->n - 1] : s->anchor;
     return n ? n->site : NULL;
 }
 
-static bool same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+static bool traffic_same(const char *a, const char *b) {
+    return a == b || (a && b && !strcmp(a, b));
+}
 
 /* Does an anchor of this site read a row that the step computes? */
 static bool feeds(const Plan *p, int step, const Node *anchor) {
@@ -41,8 +43,8 @@ typedef struct SiteWalk {
 
 /* Whether a step is part of the depth read of its site. */
 static bool is_depth(SiteWalk *w, const Step *s, int index) {
-    const char *site = site_of(s);
-    if (!same(site, w->site)) *w = (SiteWalk){ site, true, -1 };
+    const char *site = traffic_site_of(s);
+    if (!traffic_same(site, w->site)) *w = (SiteWalk){ site, true, -1 };
     if (s->kind == STEP_ROW) return w->row = index, w->open;
     if (s->kind == STEP_ANCHOR && is_mixing_product(s->anchor)) return true;
     if (s->kind == STEP_ANCHOR) w->open = false;
@@ -69,7 +71,7 @@ ReportTraffic report_traffic(const Report *r) {
     for (int i = 0; i < p->nstep; i++) {
         const Step *s = &p->step[i];
         bool was = w.open;
-        const char *site = site_of(s);
+        const char *site = traffic_site_of(s);
         if (site && !strcmp(site, "readout")) break;
         double bytes = r->planned.step[PROGRAM_LOGITS][i].cost.bytes_per_token - alike_bytes(p, s);
         if (is_depth(&w, s, i)) t.all += bytes / row;

@@ -20,8 +20,9 @@ static void keep_kernels(CompiledModel *out, const Tables *t) {
 }
 
 /* The tables of plans, and what they say of the model.  'planned' may be NULL. */
-static int fill(Tables *t, Planned *planned, const ModelPlans *plans, const Graph *g,
-                const ModelInfo *info, const CodegenOptions *o, CompiledModel *out, Error *e) {
+static int codegen_fill(Tables *t, Planned *planned, const ModelPlans *plans, const Graph *g,
+                        const ModelInfo *info, const CodegenOptions *o, CompiledModel *out,
+                        Error *e) {
     *out = (CompiledModel){ .library = -1 };
     *t = (Tables){ .info = info, .costs.planned = planned };
     int status = backend->rates(o, &t->rates, e);
@@ -45,7 +46,7 @@ int codegen_check(const CodegenOptions *o, Error *e) {
 int codegen_describe(Planned *out, const Graph *g, const ModelInfo *info, const CodegenOptions *o,
                      Error *e) {
     Tables t;
-    int status = fill(&t, out, &out->plans, g, info, o, &out->code, e);
+    int status = codegen_fill(&t, out, &out->plans, g, info, o, &out->code, e);
     out->lanes = t.rates.lanes, out->tiles = t.rates.parts;
     tables_free(&t);
     return status;
@@ -54,7 +55,7 @@ int codegen_describe(Planned *out, const Graph *g, const ModelInfo *info, const 
 int codegen_compile(const ModelPlans *plans, const Graph *g, const ModelInfo *info,
                     const CodegenOptions *o, CompiledModel *out, Error *e) {
     Tables t;
-    int status = fill(&t, NULL, plans, g, info, o, out, e);
+    int status = codegen_fill(&t, NULL, plans, g, info, o, out, e);
     BackendCode *code = status ? NULL : backend->begin(info, o, e);
     if (code) {
         step_note(o->passes.step, g->n, "code generation");

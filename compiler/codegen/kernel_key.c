@@ -8,12 +8,14 @@
 
 #include <string.h>
 
-static void add_text(Sha256 *h, const char *text) { sha256_add(h, text, strlen(text) + 1); }
+static void kernel_key_add_text(Sha256 *h, const char *text) {
+    sha256_add(h, text, strlen(text) + 1);
+}
 
-static void add_line(Sha256 *h, Loc loc) {
+static void kernel_key_add_line(Sha256 *h, Loc loc) {
     Loc at = loc_innermost(loc);
     const int64_t line = at.line;
-    add_text(h, at.file ? at.file : "");
+    kernel_key_add_text(h, at.file ? at.file : "");
     sha256_add(h, &line, sizeof line);
 }
 
@@ -23,11 +25,12 @@ void kernel_key(const Level *l, int level, const Rows *r, const RowsIdentity *id
                               l->fma, l->narrows, r->p->guarded, identity->n };
     Sha256 h;
     sha256_start(&h);
-    add_text(&h, l->name), add_text(&h, l->cpu), add_text(&h, l->features);
+    kernel_key_add_text(&h, l->name), kernel_key_add_text(&h, l->cpu),
+        kernel_key_add_text(&h, l->features);
     sha256_add(&h, facts, sizeof facts);
     sha256_add(&h, identity->word, (size_t)identity->n * sizeof *identity->word);
-    add_line(&h, r->step->n ? r->step->node[0]->loc : (Loc){ 0 });
+    kernel_key_add_line(&h, r->step->n ? r->step->node[0]->loc : (Loc){ 0 });
     for (int i = 0; i < r->nvalue; i++)
-        if (r->value[i].here) add_line(&h, r->value[i].n->loc);
+        if (r->value[i].here) kernel_key_add_line(&h, r->value[i].n->loc);
     sha256_text(&h, key);
 }

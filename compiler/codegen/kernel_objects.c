@@ -17,7 +17,7 @@
 
 enum { WAITING = 4 }; /* modules: they take more memory than objects */
 
-/* Longer than what name_of() in row_kernels.c makes. */
+/* Longer than what kernels_name_of() in row_kernels.c makes. */
 static const char symbol[] = "strata.kernel.0123456789abcdef0123456789abcdef0123456789abcdef"
                              "0123456789abcdef0123456789abcdef";
 
@@ -67,14 +67,14 @@ static void name_symbol(char *data, size_t size, const char *name) {
 /* == Making objects ======================================================= */
 
 /* Assembly has its kernel's name from the beginning, and no store. */
-static bool is_text(const KernelObjects *k) { return k->o->emit == EMIT_ROWS; }
+static bool objects_is_text(const KernelObjects *k) { return k->o->emit == EMIT_ROWS; }
 
 /* The key does not tell kernels with --check apart: they are not stored. */
 static const KernelStore *store_of(const KernelObjects *k) {
-    return is_text(k) || k->o->passes.check ? NULL : k->o->store;
+    return objects_is_text(k) || k->o->passes.check ? NULL : k->o->store;
 }
 
-static void finish(KernelObjects *k, KernelModule *w) {
+static void objects_finish(KernelObjects *k, KernelModule *w) {
     const KernelStore *store = store_of(k);
     KernelObject *to = w->object;
     Module *m = &w->module;
@@ -88,7 +88,7 @@ static void finish(KernelObjects *k, KernelModule *w) {
 }
 
 /* The next one, for which the other thread waits; NULL: there is none. */
-static KernelModule *take(KernelObjects *k, bool wait) {
+static KernelModule *objects_take(KernelObjects *k, bool wait) {
     pthread_mutex_lock(&k->lock);
     while (wait && !k->nwaiting && !k->ended)
         pthread_cond_wait(&k->change, &k->lock);
@@ -99,12 +99,12 @@ static KernelModule *take(KernelObjects *k, bool wait) {
 
 /* For a thread. */
 static void *finish_all(void *objects) {
-    for (KernelModule *w; (w = take(objects, true));)
-        finish(objects, w);
+    for (KernelModule *w; (w = objects_take(objects, true));)
+        objects_finish(objects, w);
     return NULL;
 }
 
-static bool put(KernelObjects *k, KernelModule *w) {
+static bool objects_put(KernelObjects *k, KernelModule *w) {
     if (!k->apart) k->apart = !pthread_create(&k->thread, NULL, finish_all, k);
     pthread_mutex_lock(&k->lock);
     bool room = k->apart && k->nwaiting < WAITING;
@@ -121,7 +121,7 @@ static KernelModule *write_module(KernelObjects *k, const Rows *r, const char *n
     if (!module_open(m, PART_KERNEL, k->level, k->o, loc.file ? loc.file : "spec", &k->error))
         bug(NULL, "there is no target for a kernel: %s", k->error.text);
     m->e.plain = plain;
-    rows_emit(&m->e, r, is_text(k) ? name : symbol);
+    rows_emit(&m->e, r, objects_is_text(k) ? name : symbol);
     module_share(m->e.fn);
     lines_close(m->e.lines);
     return w;
@@ -154,7 +154,7 @@ void kernel_objects_add(KernelObjects *k, const Rows *r, const RowKernel *kernel
     if (is_stored(k, to)) return;
     KernelModule *w = write_module(k, r, to->name, kernel->plain);
     w->object = to;
-    if (!put(k, w)) finish(k, w);
+    if (!objects_put(k, w)) objects_finish(k, w);
 }
 
 /* An archive without a table of symbols: all of it is linked. */
@@ -177,7 +177,7 @@ static void write_archive(const KernelObjects *k, CompiledModel *out) {
 }
 
 /* In the place of the model's own object. */
-static void write_text(const KernelObjects *k, CompiledModel *out) {
+static void objects_write_text(const KernelObjects *k, CompiledModel *out) {
     size_t all = 0;
     for (int i = 0; i < k->object.n; i++)
         all += LIST(k->object, KernelObject *, i)->size;
@@ -196,12 +196,12 @@ int kernel_objects_close(KernelObjects *k, CompiledModel *out, Error *e) {
     k->ended = true;
     pthread_cond_signal(&k->change);
     pthread_mutex_unlock(&k->lock);
-    for (KernelModule *w; (w = take(k, false));)
-        finish(k, w);
+    for (KernelModule *w; (w = objects_take(k, false));)
+        objects_finish(k, w);
     if (k->apart) pthread_join(k->thread, NULL);
     int status = k->error.status;
     if (status) *e = k->error;
-    else if (is_text(k)) write_text(k, out);
+    else if (objects_is_text(k)) objects_write_text(k, out);
     else if (k->object.n) write_archive(k, out);
     for (int i = 0; i < k->object.n; i++) {
         free(LIST(k->object, KernelObject *, i)->data);

@@ -153,7 +153,7 @@ static int over_memory(const Allowance *a, Error *e) {
 }
 
 /* Signals that a process gets for what it does itself. */
-static bool is_own(int number) {
+static bool allowance_is_own(int number) {
     static const int own[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (own[i] == number) return true;
@@ -184,7 +184,7 @@ static int killed(const Allowance *a, const Ended *x, int number, const char *li
                          "%s: expected to compile it, found the compiler killed by the system, "
                          "which does so where memory runs out, or by somebody: %s",
                          asker(a), step_text(a, at));
-    if (!is_own(number)) return stopped(a, number, e);
+    if (!allowance_is_own(number)) return stopped(a, number, e);
     error_set(e, STATUS_INTERNAL, "%s: internal error: signal %d: %s", asker(a), number,
               step_text(a, at));
     process_said(x->words, e);
@@ -249,7 +249,7 @@ static void touch_stack(void) {
 }
 
 /* A process that starts; what 'used' its parent's seconds counts as its own. */
-static void begin(Allowance *a, const sigset_t *mask, int words, double used) {
+static void allowance_begin(Allowance *a, const sigset_t *mask, int words, double used) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     int console = a->inner ? -1 : dup(STDERR_FILENO);
     FILE *f = console >= 0 ? fdopen(console, "w") : NULL;
@@ -287,7 +287,7 @@ int allowance_run(Allowance *a, AllowedWork *work, void *argument, const sigset_
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        begin(a, mask, x.words, used);
+        allowance_begin(a, mask, x.words, used);
         exit(work(argument, told));
     }
     const ProcessTick tick = { doing_tick, a };

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double BETWEEN_LINES = 5; /* seconds */
+static const double DOING_BETWEEN_LINES = 5; /* seconds */
 
 static double now(void) {
     struct timespec t;
@@ -22,7 +22,7 @@ static double now(void) {
 bool doing_on_terminal(const Allowance *a) { return isatty(fileno(a->console)); }
 
 /* A terminal's line has no more characters than a row: what is wrapped is not rewritten. */
-static void show(Allowance *a, const char *text) {
+static void doing_show(Allowance *a, const char *text) {
     char shown[2048];
     bool terminal = doing_on_terminal(a);
     text_escape(shown, sizeof shown, text, strlen(text));
@@ -40,7 +40,8 @@ void doing(Allowance *a, const char *format, ...) {
     print_textv(d->what, sizeof d->what, format, arguments);
     va_end(arguments);
     d->since = now();
-    if (!d->told || doing_on_terminal(a) || d->since - d->told >= BETWEEN_LINES) show(a, d->what);
+    if (!d->told || doing_on_terminal(a) || d->since - d->told >= DOING_BETWEEN_LINES)
+        doing_show(a, d->what);
 }
 
 void doing_say(Allowance *a, const char *format, ...) {
@@ -50,12 +51,12 @@ void doing_say(Allowance *a, const char *format, ...) {
     print_textv(text, sizeof text, format, arguments);
     va_end(arguments);
     *a->notes->doing.what = 0;
-    show(a, text);
+    doing_show(a, text);
 }
 
 void doing_end(Allowance *a) {
     DoingNote *d = &a->notes->doing;
-    if (d->stands) show(a, "");
+    if (d->stands) doing_show(a, "");
     *d = (DoingNote){ .told = d->told };
 }
 
@@ -63,8 +64,8 @@ void doing_tick(void *allowance) {
     Allowance *a = allowance;
     DoingNote d = a->notes->doing;
     char text[sizeof d.what + 32];
-    double least = doing_on_terminal(a) ? 1 : BETWEEN_LINES;
+    double least = doing_on_terminal(a) ? 1 : DOING_BETWEEN_LINES;
     if (!*d.what || now() - d.told < least) return;
     print_text(text, sizeof text, "%.255s: %.0f s", d.what, now() - d.since);
-    show(a, text);
+    doing_show(a, text);
 }

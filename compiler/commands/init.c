@@ -34,7 +34,7 @@ static const Embedded *sample_of(const char *name) {
     return NULL;
 }
 
-static int write_text(const char *path, const void *text, size_t size, Error *e) {
+static int init_write_text(const char *path, const void *text, size_t size, Error *e) {
     Output o;
     int status = output_open(&o, path, e);
     if (!status) status = output_write(&o, text, size, e);
@@ -49,7 +49,7 @@ static int write_generated(const char *path, int (*generate)(FILE *f), Error *e)
     bool ok = f && !generate(f);
     if (f && fclose(f)) ok = false;
     int status = ok
-        ? write_text(path, text, size, e)
+        ? init_write_text(path, text, size, e)
         : error_set(e, STATUS_INTERNAL, "%s: expected it to be generated, found an error", path);
     free(text);
     return status;
@@ -66,20 +66,20 @@ static int make_folder(const char *path, Error *e) {
     return e->status;
 }
 
-static int write_file(const char *folder, int i, Error *e) {
+static int init_write_file(const char *folder, int i, Error *e) {
     char *path;
     if (asprintf(&path, "%s/%s", folder, layout[i].name) < 0)
         return error_memory(e, layout[i].name, 0);
     const Embedded *s = layout[i].sample ? sample_of(layout[i].sample) : NULL;
     int status = layout[i].generate ? write_generated(path, layout[i].generate, e)
-                                    : write_text(path, s->text, s->size, e);
+                                    : init_write_text(path, s->text, s->size, e);
     if (!status) show_line(stdout, "", path, "");
     free(path);
     return status;
 }
 
 /* Nothing is written if one of the files is there. */
-static int check_files(const char *folder, Error *e) {
+static int init_check_files(const char *folder, Error *e) {
     for (int i = 0; i < FILES; i++) {
         char *path;
         struct stat s;
@@ -108,14 +108,14 @@ int command_init(const Options *o, Error *e) {
                          "is the current folder");
     char *hidden;
     bool overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given;
-    int status = overwrite ? STATUS_OK : check_files(folder, e);
+    int status = overwrite ? STATUS_OK : init_check_files(folder, e);
     if (!status) status = make_folder(folder, e);
     if (status) return status;
     if (asprintf(&hidden, "%s/.strata", folder) < 0) return error_memory(e, folder, 0);
     status = make_folder(hidden, e);
     free(hidden);
     for (int i = 0; !status && i < FILES; i++)
-        status = write_file(folder, i, e);
+        status = init_write_file(folder, i, e);
     if (!status)
         show_line(stdout, "next: strata build ", o->words ? folder : "",
                   o->words ? "/model.lua" : "model.lua");

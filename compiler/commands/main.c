@@ -90,7 +90,7 @@ typedef int AllowedCommand(const Options *o, Allowance *a, Error *e);
 static const struct {
     PlainCommand *plain;
     AllowedCommand *allowed;
-} command[STRATA_COMMANDS] = {
+} main_command[STRATA_COMMANDS] = {
     [STRATA_COMMAND_BUILD] = { NULL, command_build },
     [STRATA_COMMAND_CHECK] = { NULL, command_check },
     [STRATA_COMMAND_COMPLETION] = { command_completion, NULL },
@@ -108,7 +108,7 @@ static const struct {
 };
 
 /* A reader that went away is no error; a full disk is. */
-static int flush(int status, Error *e) {
+static int main_flush(int status, Error *e) {
     bool failed = ferror(stdout);
     errno = 0;
     if (fflush(stdout)) failed = true;
@@ -124,8 +124,8 @@ typedef struct CommandWork {
 
 static int command_work(void *work, Error *e) {
     const CommandWork *w = work;
-    AllowedCommand *run = w->o->help ? print_choices : command[w->o->command].allowed;
-    return flush(run(w->o, w->a, e), e);
+    AllowedCommand *run = w->o->help ? print_choices : main_command[w->o->command].allowed;
+    return main_flush(run(w->o, w->a, e), e);
 }
 
 static int run_allowed(const Options *o, Error *e) {
@@ -155,10 +155,11 @@ static int run_parsed(const Options *o, Error *e) {
     int status = options_need(o, e);
     if (status) return status;
     note_idle(o);
-    return command[o->command].plain ? command[o->command].plain(o, e) : run_allowed(o, e);
+    return main_command[o->command].plain ? main_command[o->command].plain(o, e)
+                                          : run_allowed(o, e);
 }
 
-static int run(int argc, char **argv, Error *e) {
+static int main_run(int argc, char **argv, Error *e) {
     Options o;
     Text t = { 0 };
     if (options_complete(&t, &strata_options, &program_options, argc, argv))
@@ -177,7 +178,7 @@ typedef struct TypedWords {
 static int run_whole(void *argument) {
     const TypedWords *line = argument;
     Error e = { 0 };
-    int status = flush(run(line->argc, line->argv, &e), &e);
+    int status = main_flush(main_run(line->argc, line->argv, &e), &e);
     if (e.status)
         fprintf(stderr, "error: %s\n%s", e.text,
                 e.status == STATUS_INTERNAL ? "This is a defect of Strata: please report it.\n"

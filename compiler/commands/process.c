@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-static void stops(sigset_t *set) {
+static void process_stops(sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGINT);
     sigaddset(set, SIGTERM);
@@ -24,7 +24,7 @@ static void stops(sigset_t *set) {
 
 void process_hold(sigset_t *before) {
     sigset_t set;
-    stops(&set);
+    process_stops(&set);
     sigaddset(&set, SIGCHLD);
     signal(SIGCHLD, SIG_DFL); /* if it is ignored, children cannot be waited for */
     sigprocmask(SIG_BLOCK, &set, before);
@@ -42,7 +42,7 @@ int process_wait(pid_t child, const ProcessTick *tick, int *stop) {
     static const struct timespec between = { .tv_nsec = 500000000 };
     sigset_t set;
     int how;
-    stops(&set);
+    process_stops(&set);
     sigaddset(&set, SIGCHLD);
     *stop = 0;
     for (;;) {
@@ -97,8 +97,8 @@ void process_said(int words, Error *e) {
 
 /* Starts argv[0] with standard output going to 'out' and standard error to 'words', where
 ** these are files; 0 or an errno. */
-static int start(pid_t *child, char *const *argv, char *const *variables, const sigset_t *mask,
-                 int out, int words) {
+static int process_start(pid_t *child, char *const *argv, char *const *variables,
+                         const sigset_t *mask, int out, int words) {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
     posix_spawnattr_init(&attributes);
@@ -155,7 +155,7 @@ int process_run(char *const *argv, const char *temporary, const sigset_t *mask, 
     char **variables = with_temporary(temporary);
     if (!variables) return error_memory(e, argv[0], strlen(temporary));
     int words = process_listen(), status = STATUS_OK;
-    int number = start(&child, argv, variables, mask, -1, words);
+    int number = process_start(&child, argv, variables, mask, -1, words);
     free(variables);
     if (number) {
         if (words >= 0) close(words);
@@ -221,7 +221,8 @@ int process_read(char *const *argv, const char *name, const sigset_t *mask, cons
                  FILE *notes, Text *output, Error *e) {
     pid_t child;
     int out = process_listen(), words = process_listen(), stop, status = STATUS_OK;
-    int number = out < 0 || words < 0 ? errno : start(&child, argv, environ, mask, out, words);
+    int number = out < 0 || words < 0 ? errno
+                                      : process_start(&child, argv, environ, mask, out, words);
     if (number) status = error_errno(e, argv[0], "run", number);
     int how = number ? 0 : process_wait(child, tick, &stop);
     if (!number) pass_notes(words, notes);

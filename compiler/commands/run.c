@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 /* A line about the cache, which is no error. */
-static void tell(const Allowance *a, const char *place, const char *wanted, const char *found,
-                 const char *done) {
+static void run_tell(const Allowance *a, const char *place, const char *wanted, const char *found,
+                     const char *done) {
     char line[PATH_MAX + 256];
     snprintf(line, sizeof line, "%s: expected %s, found %s%s", place, wanted, found, done);
     show_line(a->console, "strata run: ", line, "");
@@ -59,7 +59,7 @@ static int build_cached(const Model *m, ProgramCache *c, Allowance *a, int *prog
         temporary_note(a->console, c->fresh, ", which a command that was killed left: removed");
     *program = cache_find(c, &found);
     if (*program >= 0) return STATUS_OK;
-    if (found) tell(a, c->path, "the program of this spec", found, ", built anew");
+    if (found) run_tell(a, c->path, "the program of this spec", found, ", built anew");
     int status = build(m, c->fresh, a, e);
     if (!status) status = cache_put(c, e);
     if (status) return status;
@@ -74,8 +74,8 @@ static int find_program(const Model *m, Allowance *a, int *program, char **path,
     const char *found;
     int status = cache_open(&c, m, e);
     if (!status && c.folder < 0) {
-        tell(a, c.wrong_folder, "a folder of your own", c.wrong,
-             "; the program is built without the cache");
+        run_tell(a, c.wrong_folder, "a folder of your own", c.wrong,
+                 "; the program is built without the cache");
         status = build_apart(m, a, program, e);
     } else if (!status) {
         *program = cache_find(&c, &found);
@@ -116,7 +116,7 @@ static int find_work(void *work, Error *e) {
     return status;
 }
 
-static int run(const Options *o, Allowance *a, const char *spec, Error *e) {
+static int run_run(const Options *o, Allowance *a, const char *spec, Error *e) {
     FindWork w = { spec, a, memfd_create("program", MFD_CLOEXEC) };
     if (w.memory < 0) return error_errno(e, spec, "make memory for its program", errno);
     sigset_t before;
@@ -171,7 +171,7 @@ int command_run(const Options *o, Error *e) {
     Allowance a;
     int status = allowance_open(&a, o, e);
     a.chosen = chosen;
-    if (!status) status = run(o, &a, spec, e);
+    if (!status) status = run_run(o, &a, spec, e);
     allowance_close(&a);
     return status;
 }

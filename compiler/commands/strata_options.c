@@ -23,7 +23,7 @@ enum {
     IN_STATUS = IN_COMPILING | IN_IMPORT | IN_TOKENIZER
 };
 
-static const CommandRow command[STRATA_COMMANDS] = {
+static const CommandRow options_command[STRATA_COMMANDS] = {
 #define COMMAND(id, name, arguments, words, summary, more) \
     [STRATA_COMMAND_##id] = { name, arguments, words, summary, more },
 #include "strata_options.def"
@@ -49,7 +49,7 @@ static const OptionRow option[STRATA_OPTIONS] = {
 
 enum { STRATA_OPTION_NONE = -1 };
 
-static const OptionNeed need[] = {
+static const OptionNeed strata_options_need[] = {
 #define NEED(option, commands, one, two, three)                            \
     { STRATA_OPTION_##option,                                              \
       commands,                                                            \
@@ -89,12 +89,12 @@ _Static_assert(SPEC_GRAPH_SHARE == 8, "an eighth");
 
 const OptionTable strata_options = {
     .title = "strata",
-    .command = command,
+    .command = options_command,
     .option = option,
     .commands = STRATA_COMMANDS,
     .options = STRATA_OPTIONS,
-    .need = need,
-    .needs = sizeof need / sizeof *need,
+    .need = strata_options_need,
+    .needs = sizeof strata_options_need / sizeof *strata_options_need,
     .closing = "To begin: strata build specs/demo.lua && ./demo --help\n",
     .limits = limits,
 };

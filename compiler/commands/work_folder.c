@@ -45,7 +45,7 @@ static bool is_work_folder(const char *name, const void *user) {
         && strspn(dash + 1, LETTERS) == strlen(dash + 1);
 }
 
-static void take(const char *name, int fd, void *user) {
+static void folder_take(const char *name, int fd, void *user) {
     const Sweep *s = user;
     char path[PATH_MAX];
     struct stat st;
@@ -64,12 +64,12 @@ static void take(const char *name, int fd, void *user) {
         temporary_note(s->console, path, ": left by a command that was killed, cannot be removed");
 }
 
-static void sweep(const char *where, const char *host, FILE *console) {
+static void folder_sweep(const char *where, const char *host, FILE *console) {
     Sweep s = { .where = where, .console = console };
     print_text(s.own, sizeof s.own, BEGINNING "%s-", host);
     s.folder = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s.folder < 0) return;
-    temporary_search(s.folder, &(TemporarySearch){ S_IFDIR, is_work_folder, take, &s });
+    temporary_search(s.folder, &(TemporarySearch){ S_IFDIR, is_work_folder, folder_take, &s });
     close(s.folder);
 }
 
@@ -89,7 +89,7 @@ static bool hold(WorkFolder *w, bool *again) {
     return false;
 }
 
-static int make(WorkFolder *w, const char *where, const char *host, Allowance *a, Error *e) {
+static int folder_make(WorkFolder *w, const char *where, const char *host, Allowance *a, Error *e) {
     bool again = true;
     for (int attempt = 0; again && attempt < ATTEMPTS; attempt++) {
         int n = print_text(w->path, sizeof w->path, "%s/" BEGINNING "%s-XXXXXX", where, host);
@@ -114,8 +114,8 @@ int work_folder_open(WorkFolder *w, Allowance *a, Error *e) {
     if (!where || !*where) where = "/tmp";
     *w = (WorkFolder){ .lock = -1 };
     host_name(host);
-    sweep(where, host, a->console);
-    return make(w, where, host, a, e);
+    folder_sweep(where, host, a->console);
+    return folder_make(w, where, host, a, e);
 }
 
 void work_folder_close(WorkFolder *w, Allowance *a) {

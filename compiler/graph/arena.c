@@ -17,7 +17,7 @@ struct ArenaBlock {
     max_align_t data[];
 };
 
-static void grow(Arena *a, size_t size) {
+static void arena_grow(Arena *a, size_t size) {
     size_t bytes = a->block ? 2 * a->block->bytes : LEAST_BLOCK;
     if (bytes > MOST_BLOCK) bytes = MOST_BLOCK;
     if (bytes < size + sizeof(ArenaBlock)) bytes = size + sizeof(ArenaBlock);
@@ -32,7 +32,7 @@ static void grow(Arena *a, size_t size) {
 void *arena_take(Arena *a, size_t size) {
     if (size > PTRDIFF_MAX / 2) checked(NULL);
     size = (size + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
-    if (size > a->left) grow(a, size);
+    if (size > a->left) arena_grow(a, size);
     void *p = a->at;
     a->at += size;
     a->left -= size;

@@ -19,7 +19,9 @@ static const AttrField field[][MAXFIELDS + 1] = {
 
 const AttrField *attr_fields(AttrKind kind) { return field[kind]; }
 
-static const void *member(const Attr *a, const AttrField *f) { return (const char *)a + f->at; }
+static const void *attr_member(const Attr *a, const AttrField *f) {
+    return (const char *)a + f->at;
+}
 
 static Shape shape_canonical(const Shape *s, bool inner) {
     Shape r = { .rank = s->rank };
@@ -37,14 +39,14 @@ Attr attr_canonical(Pool *p, AttrKind kind, const Attr *a) {
     Attr r = { .copy = a->copy };
     for (const AttrField *f = attr_fields(kind); f->type; f++) {
         char *to = (char *)&r + f->at;
-        memcpy(to, member(a, f), f->size);
+        memcpy(to, attr_member(a, f), f->size);
         switch (f->type) {
         case FIELD_TEXT:
             if (*(char **)to) *(const char **)to = pool_text(p, *(char **)to);
             break;
         case FIELD_SHAPE:
         case FIELD_INNER:
-            *(Shape *)to = shape_canonical(member(a, f), f->type == FIELD_INNER);
+            *(Shape *)to = shape_canonical(attr_member(a, f), f->type == FIELD_INNER);
             break;
         case FIELD_LIST: r.count = a->count; break;
         default: break;
@@ -54,7 +56,7 @@ Attr attr_canonical(Pool *p, AttrKind kind, const Attr *a) {
 }
 
 static size_t list_bytes(const Attr *a, const AttrField *f) {
-    return *(double *const *)member(a, f) ? (size_t)a->count * sizeof(double) : 0;
+    return *(double *const *)attr_member(a, f) ? (size_t)a->count * sizeof(double) : 0;
 }
 
 void attr_own(Arena *mem, AttrKind kind, Attr *a) {
@@ -71,7 +73,7 @@ void attr_own(Arena *mem, AttrKind kind, Attr *a) {
 
 /* Numbers are compared by their bits: 0 and -0 are different values. */
 static bool same_field(const Attr *a, const Attr *b, const AttrField *f) {
-    const void *x = member(a, f), *y = member(b, f);
+    const void *x = attr_member(a, f), *y = attr_member(b, f);
     switch (f->type) {
     case FIELD_SHAPE:
     case FIELD_INNER: return shape_equal(x, y);
@@ -99,7 +101,7 @@ static uint64_t hash_shape(uint64_t h, const Shape *s) {
 }
 
 static uint64_t hash_field(uint64_t h, const Attr *a, const AttrField *f) {
-    const void *x = member(a, f);
+    const void *x = attr_member(a, f);
     switch (f->type) {
     case FIELD_TEXT: return hash_bytes(h, *(char *const *)x, strlen(*(char *const *)x));
     case FIELD_SHAPE:

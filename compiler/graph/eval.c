@@ -22,7 +22,7 @@ struct Eval {
     EvalValue *value; /* by node id */
 };
 
-static void *take(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
+static void *eval_take(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
 
 /* What is computed: all that outputs need, but nothing that needs absent targets. */
 static void plan_needed(Eval *ev) {
@@ -66,7 +66,7 @@ static double **results_of(const Eval *ev, const Node *n) {
     return is_side(n) ? ev->value[n->in[0]->id].result + n->attr->first : ev->value[n->id].result;
 }
 
-static void drop(Eval *ev, const Node *n, int now) {
+static void eval_drop(Eval *ev, const Node *n, int now) {
     const Node *owner = is_side(n) ? n->in[0] : n;
     EvalValue *v = &ev->value[owner->id];
     if (v->last != now) return;
@@ -91,7 +91,7 @@ static bool is_frozen(Op op) {
 }
 
 /* The list whose rows a node's operands are; its own where it has no such operand. */
-static int list_of(const Node *n) {
+static int eval_list_of(const Node *n) {
     for (int k = 0; k < n->nin; k++)
         if (n->in[k]->shape.lead == LEAD_TOKENS) return n->in[k]->shape.list;
     return n->shape.lead == LEAD_TOKENS ? n->shape.list : 0;
@@ -101,7 +101,7 @@ static void make_list(Eval *ev, const Node *rows) {
     TokenList *l = &ev->list[rows->attr->count];
     const double *place = ev->value[rows->id].result[0];
     if (l->token) bug(rows, "makes a list that there is already");
-    l->token = take(ev->tokens + 1);
+    l->token = eval_take(ev->tokens + 1);
     for (int64_t t = 0; t < ev->tokens; t++)
         if (place[t] >= 0) l->token[l->count++] = t;
 }
@@ -113,7 +113,7 @@ static double *absolute(const Eval *ev, const Node *n, int k, const double *x) {
     const Node *operand = n->in[k];
     if (operand->shape.type != F32 || (k > 1 && op_info[n->op].class != CONTRACT)) return NULL;
     int64_t count = value_count(ev, operand, &operand->shape);
-    double *y = take(count);
+    double *y = eval_take(count);
     for (int64_t i = 0; i < count; i++)
         y[i] = fabs(x[i]);
     return y;
@@ -123,7 +123,7 @@ static double *absolute(const Eval *ev, const Node *n, int k, const double *x) {
 static double *term_sizes(const Eval *ev, const EvalStep *step, int64_t count) {
     const Node *n = step->n;
     const double *in[4];
-    double *own[4], *out[MAXRESULT] = { take(count) };
+    double *own[4], *out[MAXRESULT] = { eval_take(count) };
     EvalStep again = *step;
     again.in = in, again.out = out;
     for (int k = 0; k < n->nin; k++) {
@@ -136,7 +136,7 @@ static double *term_sizes(const Eval *ev, const EvalStep *step, int64_t count) {
     return out[0];
 }
 
-static void show(const Eval *ev, const EvalStep *step) {
+static void eval_show(const Eval *ev, const EvalStep *step) {
     const Node *n = step->n;
     for (int r = 0; r < op_info[n->op].results; r++) {
         int64_t count = value_count(ev, n, r ? &n->side[r] : &n->shape);
@@ -149,12 +149,12 @@ static void show(const Eval *ev, const EvalStep *step) {
 
 /* == Nodes in order ======================================================= */
 
-static void run(Eval *ev, const Node *n, const double **in) {
+static void eval_run(Eval *ev, const Node *n, const double **in) {
     EvalValue *v = &ev->value[n->id];
     for (int k = 0; k < n->nin; k++)
         in[k] = *results_of(ev, n->in[k]);
     for (int r = 0; r < op_info[n->op].results; r++)
-        v->result[r] = take(value_count(ev, n, r ? &n->side[r] : &n->shape));
+        v->result[r] = eval_take(value_count(ev, n, r ? &n->side[r] : &n->shape));
     if (ev->input.frozen && is_frozen(n->op)) {
         const double *from = eval_value(ev->input.frozen, n);
         if (!from) bug(n, "the frozen evaluation did not keep its value");
@@ -162,11 +162,10 @@ static void run(Eval *ev, const Node *n, const double **in) {
             v->result[0][i] = from[i];
         return;
     }
-    EvalStep step = {
-        n, &ev->input, ev->list[list_of(n)].count, ev->tokens, ev->list, in, v->result
-    };
+    EvalStep step = { n,  &ev->input, ev->list[eval_list_of(n)].count, ev->tokens, ev->list,
+                      in, v->result };
     op_eval[n->op](&step);
-    if (ev->input.computed) show(ev, &step);
+    if (ev->input.computed) eval_show(ev, &step);
     if (n->op == OP_rows) make_list(ev, n);
 }
 
@@ -185,10 +184,10 @@ Eval *eval_new(const Graph *g, const EvalInput *in) {
     for (int i = 0; i < g->n; i++) {
         Node *n = g->node[i];
         if (!ev->value[i].needed) continue;
-        if (!is_side(n)) run(ev, n, operand);
+        if (!is_side(n)) eval_run(ev, n, operand);
         for (int k = 0; k < n->nin; k++)
-            drop(ev, n->in[k], i);
-        drop(ev, n, i);
+            eval_drop(ev, n->in[k], i);
+        eval_drop(ev, n, i);
     }
     free(operand);
     return ev;

@@ -16,7 +16,7 @@ static void mark(const Graph *g, const char *const *outputs, bool *live) {
     graph_mark_operands(g, live);
 }
 
-static Node *copy(Graph *to, const Node *n, Node *const *twin, Node **in, const Param *p) {
+static Node *extract_copy(Graph *to, const Node *n, Node *const *twin, Node **in, const Param *p) {
     for (int k = 0; k < n->nin; k++)
         in[k] = twin[n->in[k]->id];
     return node_twin(to, n, in, p);
@@ -32,7 +32,7 @@ Graph *graph_extract_twins(const Graph *g, const char *const *outputs, Node **tw
     for (int i = 0; i < g->n; i++) {
         const Node *from = g->node[i];
         const Param *param = from->op == OP_param ? &g->param[p++] : NULL;
-        twin[i] = live[i] ? copy(to, from, twin, in, param) : NULL;
+        twin[i] = live[i] ? extract_copy(to, from, twin, in, param) : NULL;
     }
     for (; *outputs; outputs++)
         graph_output(to, *outputs, twin[graph_find(g, *outputs)->id]);

@@ -16,7 +16,7 @@
 /* == Ending =============================================================== */
 
 /* Files and sites are the user's text. */
-static void show(const char *s) {
+static void fatal_show(const char *s) {
     char shown[1024];
     text_escape(shown, sizeof shown, s, strlen(s));
     fputs(shown, stderr);
@@ -25,11 +25,11 @@ static void show(const char *s) {
 static void say(const char *fmt, va_list ap) {
     char text[1024];
     vsnprintf(text, sizeof text, fmt, ap);
-    show(text);
+    fatal_show(text);
 }
 
 /* No handlers of exit: LLVM's would take down what its other thread still works with. */
-static _Noreturn void end(int status, const char *last) {
+static _Noreturn void fatal_end(int status, const char *last) {
     fputs(last, stderr);
     fflush(stdout);
     _exit(status);
@@ -41,12 +41,12 @@ _Noreturn void limit_hit(const char *fmt, ...) {
     va_start(ap, fmt);
     say(fmt, ap);
     va_end(ap);
-    end(STATUS_LIMIT, "\n");
+    fatal_end(STATUS_LIMIT, "\n");
 }
 
 static void show_place(const Node *n) {
     if (!n || !n->loc.file) return;
-    show(n->loc.file);
+    fatal_show(n->loc.file);
     fprintf(stderr, ":%d: ", n->loc.line);
 }
 
@@ -57,7 +57,7 @@ _Noreturn void limit_at(const Node *n, const char *fmt, ...) {
     va_start(ap, fmt);
     say(fmt, ap);
     va_end(ap);
-    end(STATUS_LIMIT, "\n");
+    fatal_end(STATUS_LIMIT, "\n");
 }
 
 _Noreturn void bug(const Node *n, const char *fmt, ...) {
@@ -68,13 +68,13 @@ _Noreturn void bug(const Node *n, const char *fmt, ...) {
     if (n) fprintf(stderr, " at %%%d = %s", n->id, op_info[n->op].name);
     if (n && n->site) {
         fputs(" of ", stderr);
-        show(n->site);
+        fatal_show(n->site);
     }
     fputs(": ", stderr);
     va_start(ap, fmt);
     say(fmt, ap);
     va_end(ap);
-    end(STATUS_INTERNAL, "; please report this\n");
+    fatal_end(STATUS_INTERNAL, "; please report this\n");
 }
 
 /* == Memory =============================================================== */

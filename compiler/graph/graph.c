@@ -292,7 +292,7 @@ static Node *add_param(Graph *g, Name *entry, Node *n, Init init) {
     return n;
 }
 
-static Node *named(Graph *g, Attr attr, Init init, const char **error) {
+static Node *graph_named(Graph *g, Attr attr, Init init, const char **error) {
     const char *name = attr.name;
     Name *entry = graph_name(g, name);
     Shape s = attr.shape;
@@ -319,18 +319,18 @@ void graph_tune(Graph *g, const char *param, Tuning t) {
 }
 
 Node *graph_param(Graph *g, const char *name, Shape s, Init init, const char **error) {
-    return named(g, (Attr){ .name = name, .shape = s }, init, error);
+    return graph_named(g, (Attr){ .name = name, .shape = s }, init, error);
 }
 
 Node *graph_buffer(Graph *g, const char *name, Shape s, Init init, const char **error) {
-    return named(g, (Attr){ .name = name, .shape = s, .buffer = true }, init, error);
+    return graph_named(g, (Attr){ .name = name, .shape = s, .buffer = true }, init, error);
 }
 
 Node *graph_small(Graph *g, const Param *p, int bits) {
     const char *error;
     Attr attr = *p->node->attr;
     attr.bits = bits;
-    Node *n = named(g, attr, p->init, &error);
+    Node *n = graph_named(g, attr, p->init, &error);
     if (!n) bug(p->node, "cannot be made small weights: %s", error);
     graph_tune(g, attr.name, p->tuning);
     return n;
@@ -339,7 +339,7 @@ Node *graph_small(Graph *g, const Param *p, int bits) {
 Node *node_twin(Graph *g, const Node *old, Node **in, const Param *p) {
     const char *error;
     if (g->found) {
-        Node *n = p ? named(g, *old->attr, p->init, &error) : node_again(g, old, in, &error);
+        Node *n = p ? graph_named(g, *old->attr, p->init, &error) : node_again(g, old, in, &error);
         if (!n) bug(old, "cannot be copied: %s", error);
         if (p) graph_tune(g, old->attr->name, p->tuning);
         return n;

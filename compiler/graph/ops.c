@@ -26,12 +26,12 @@ EvalFn *const op_eval[NOP] = {
 #include "ops.def"
 };
 
-static double elements(const Node *n) { return (double)shape_count(&n->shape); }
+static double ops_elements(const Node *n) { return (double)shape_count(&n->shape); }
 
 double op_flops(const Node *n) {
-    double own = elements(n), in = n->nin > 0 ? elements(n->in[0]) : 0,
-           weight = n->nin > 1 ? elements(n->in[1]) : 0, count = (double)n->attr->count,
-           taps = (double)op_taps(n), slots = n->nin > 2 ? elements(n->in[2]) : 0;
+    double own = ops_elements(n), in = n->nin > 0 ? ops_elements(n->in[0]) : 0,
+           weight = n->nin > 1 ? ops_elements(n->in[1]) : 0, count = (double)n->attr->count,
+           taps = (double)op_taps(n), slots = n->nin > 2 ? ops_elements(n->in[2]) : 0;
     switch (n->op) {
 #define OP1(name, ...) \
     case OP_##name: return own;
@@ -47,7 +47,7 @@ double op_flops(const Node *n) {
 }
 
 double op_again(const Node *n) {
-    double own = elements(n), in = n->nin > 0 ? elements(n->in[0]) : 0,
+    double own = ops_elements(n), in = n->nin > 0 ? ops_elements(n->in[0]) : 0,
            count = (double)n->attr->count;
     switch (n->op) {
 #define OP1(name, ...)

@@ -42,7 +42,7 @@ const char *shape_linear_each(Node *n) {
 }
 
 /* Part g of a value of parts, without their axis. */
-static Node *part_of(Node *x, int64_t g) {
+static Node *ops_each_part_of(Node *x, int64_t g) {
     Shape s = x->shape;
     s.rank = 1, s.dim[0] = s.dim[1];
     return op_reshape(op_slice(x, 0, g, 1), &s);
@@ -70,8 +70,10 @@ void vjp_linear_each(Node *n, Node **dy, Node **dx) {
     other.back = !e.back;
     dx[0] = op_build(n->g, OP_linear_each, 2, (Node *[]){ dy[0], n->in[1] }, other);
     for (int64_t g = 0; g < e.parts; g++)
-        part[g] =
-            among_rows(op_reshape(op_linear_weight(part_of(left, g), part_of(right, g)), &one), &e);
+        part[g] = among_rows(
+            op_reshape(op_linear_weight(ops_each_part_of(left, g), ops_each_part_of(right, g)),
+                       &one),
+            &e);
     dx[1] = e.parts == 1 ? part[0] : op_concat(n->g, (int)e.parts, part, 0);
 }
 

@@ -137,7 +137,7 @@ static const double *row_in(const EvalStep *s, const double *x, int operand, int
     return x + (each ? slot : slot / slots_of(s->n)) * width_of(s->n, operand);
 }
 
-static const double *row_of(const EvalStep *s, int operand, int64_t slot) {
+static const double *ops_expert_row_of(const EvalStep *s, int operand, int64_t slot) {
     return row_in(s, s->in[operand], operand, slot);
 }
 
@@ -167,7 +167,7 @@ void eval_expert_linear_weight(const EvalStep *s) {
     for (int64_t e = 0; e < s->n->shape.dim[0]; e++)
         for (int64_t i = (int64_t)s->in[3][e]; i < (int64_t)s->in[3][e + 1]; i++) {
             int64_t slot = (int64_t)s->in[2][i];
-            const double *dy = row_of(s, 0, slot), *x = row_of(s, 1, slot);
+            const double *dy = ops_expert_row_of(s, 0, slot), *x = ops_expert_row_of(s, 1, slot);
             double *dw = s->out[0] + e * M * K;
             for (int64_t m = 0; m < M; m++)
                 for (int64_t k = 0; k < K; k++)

@@ -141,7 +141,7 @@ static void add_result(const EvalStep *s, Term t) {
     s->out[0][t.row] += s->in[1][t.tap] * s->in[0][t.from];
 }
 
-static void add_operand(const EvalStep *s, Term t) {
+static void history_add_operand(const EvalStep *s, Term t) {
     s->out[0][t.from] += s->in[1][t.tap] * s->in[0][t.row];
 }
 
@@ -150,6 +150,6 @@ static void add_tap(const EvalStep *s, Term t) {
 }
 
 void eval_conv(const EvalStep *s) { each_term(s, &s->n->in[1]->shape, add_result); }
-void eval_conv_back(const EvalStep *s) { each_term(s, &s->n->in[1]->shape, add_operand); }
+void eval_conv_back(const EvalStep *s) { each_term(s, &s->n->in[1]->shape, history_add_operand); }
 void eval_conv_weight(const EvalStep *s) { each_term(s, &s->n->shape, add_tap); }
 void eval_conv_taps(const EvalStep *s) { each_term(s, &s->n->shape, add_tap); }

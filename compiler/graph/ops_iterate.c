@@ -62,7 +62,7 @@ static MatrixLines lines_of(const Shape *s, bool columns) {
     return columns ? (MatrixLines){ m, 1, n, m } : (MatrixLines){ n, m, m, 1 };
 }
 
-static void divide(MatrixLines l, double eps, double *y, double *sum) {
+static void ops_iterate_divide(MatrixLines l, double eps, double *y, double *sum) {
     for (int64_t i = 0; i < l.count; i++) {
         sum[i] = eps;
         for (int64_t k = 0; k < l.length; k++)
@@ -95,7 +95,7 @@ void eval_sinkhorn(const EvalStep *s) {
     memcpy(s->out[0], s->in[0], (size_t)(count * size) * sizeof(double));
     for (int64_t i = 0; i < count; i++)
         for (int64_t k = 0; k < 2 * s->n->attr->count; k++)
-            divide(lines_of(x, k % 2), s->n->attr->value, s->out[0] + i * size, sum);
+            ops_iterate_divide(lines_of(x, k % 2), s->n->attr->value, s->out[0] + i * size, sum);
     free(sum);
 }
 
@@ -110,7 +110,7 @@ void eval_sinkhorn_grad(const EvalStep *s) {
         for (int64_t k = 0; k < halves; k++) {
             double *y = left + 2 * k * size;
             memcpy(y, from, (size_t)size * sizeof *y);
-            divide(lines_of(x, k % 2), s->n->attr->value, y, y + size);
+            ops_iterate_divide(lines_of(x, k % 2), s->n->attr->value, y, y + size);
             from = y;
         }
         for (int64_t k = halves; k-- > 0;) {

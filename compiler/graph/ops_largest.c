@@ -15,33 +15,34 @@ static const char *check_count(Node *n, int64_t most) {
 
 /* == largest ============================================================== */
 
-static int64_t last_of(const Shape *s) { return s->dim[s->rank - 1]; }
+static int64_t largest_last_of(const Shape *s) { return s->dim[s->rank - 1]; }
 
 const char *shape_largest(Node *n) {
     const Shape *x = &n->in[0]->shape;
     if (x->lead != LEAD_TOKENS || x->type != F32 || !x->rank)
         return graph_format(n->g, "x must be [tokens,..,N], not %s", shape_text(n->g, x));
     n->shape = *x;
-    return check_count(n, last_of(x));
+    return check_count(n, largest_last_of(x));
 }
 
 void vjp_largest(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 /* x[a] comes before x[b]; what is no number comes last. */
-static bool before(const double *x, int64_t a, int64_t b) {
+static bool largest_before(const double *x, int64_t a, int64_t b) {
     bool number_a = x[a] == x[a], number_b = x[b] == x[b];
     if (number_a != number_b) return number_a;
     return x[a] > x[b] || ((x[a] == x[b] || !number_a) && a < b);
 }
 
 void eval_largest(const EvalStep *s) {
-    int64_t count = last_of(&s->n->shape), rows = s->tokens * shape_count(&s->n->shape) / count;
+    int64_t count = largest_last_of(&s->n->shape),
+            rows = s->tokens * shape_count(&s->n->shape) / count;
     for (int64_t r = 0; r < rows; r++) {
         const double *x = s->in[0] + r * count;
         for (int64_t i = 0; i < count; i++) {
             int64_t ahead = 0;
             for (int64_t k = 0; k < count; k++)
-                ahead += before(x, k, i);
+                ahead += largest_before(x, k, i);
             s->out[0][r * count + i] = ahead < s->n->attr->count;
         }
     }
@@ -95,7 +96,7 @@ void vjp_pick(Node *n, Node **dy, Node **dx) {
 }
 
 /* Numbers of N places and the count of those that were chosen, to each other. */
-static void move(const EvalStep *s, int64_t N, int64_t count, bool back) {
+static void largest_move(const EvalStep *s, int64_t N, int64_t count, bool back) {
     for (int64_t i = 0; i < s->tokens * count; i++) {
         int64_t at = (int64_t)s->in[1][i];
         if (at < 0) continue;
@@ -104,7 +105,9 @@ static void move(const EvalStep *s, int64_t N, int64_t count, bool back) {
     }
 }
 
-void eval_pick(const EvalStep *s) { move(s, s->n->in[0]->shape.dim[0], s->n->shape.dim[0], false); }
+void eval_pick(const EvalStep *s) {
+    largest_move(s, s->n->in[0]->shape.dim[0], s->n->shape.dim[0], false);
+}
 
 const char *shape_place(Node *n) {
     const char *error = operand_is(n, 0, "y", "[tokens,k]", LEAD_TOKENS, F32, 1);
@@ -121,4 +124,6 @@ void vjp_place(Node *n, Node **dy, Node **dx) {
     dx[0] = op_build(n->g, OP_pick, 2, (Node *[]){ dy[0], n->in[1] }, (Attr){ 0 });
 }
 
-void eval_place(const EvalStep *s) { move(s, s->n->shape.dim[0], s->n->in[0]->shape.dim[0], true); }
+void eval_place(const EvalStep *s) {
+    largest_move(s, s->n->shape.dim[0], s->n->in[0]->shape.dim[0], true);
+}

@@ -89,7 +89,7 @@ static BroadcastWalk walk_new(const EvalStep *s) {
     return w;
 }
 
-static void walk(const EvalStep *s, RunFn *run) {
+static void pointwise_walk(const EvalStep *s, RunFn *run) {
     if (!rows_of(s, &s->n->shape)) return;
     BroadcastWalk w = walk_new(s);
     int last = w.rank - 1, operands = s->n->nin;
@@ -129,7 +129,7 @@ static void walk(const EvalStep *s, RunFn *run) {
             out[k] = f64;                                                               \
         }                                                                               \
     }                                                                                   \
-    void eval_##name(const EvalStep *s) { walk(s, run_##name); }
+    void eval_##name(const EvalStep *s) { pointwise_walk(s, run_##name); }
 
 #define OP2(name, f64, da_, db_, llvm, cost, again, help)                               \
     Node *op_##name(Node *a, Node *b) {                                                 \
@@ -148,7 +148,7 @@ static void walk(const EvalStep *s, RunFn *run) {
             out[k] = f64;                                                               \
         }                                                                               \
     }                                                                                   \
-    void eval_##name(const EvalStep *s) { walk(s, run_##name); }
+    void eval_##name(const EvalStep *s) { pointwise_walk(s, run_##name); }
 
 #define OP3(name, f64, dc_, da_, db_, llvm, cost, again, help)                                   \
     Node *op_##name(Node *c, Node *a, Node *b) {                                                 \
@@ -168,7 +168,7 @@ static void walk(const EvalStep *s, RunFn *run) {
             out[k] = f64;                                                                        \
         }                                                                                        \
     }                                                                                            \
-    void eval_##name(const EvalStep *s) { walk(s, run_##name); }
+    void eval_##name(const EvalStep *s) { pointwise_walk(s, run_##name); }
 
 #define OP(name, ...)
 #include "ops.def"

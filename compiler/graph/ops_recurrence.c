@@ -137,7 +137,9 @@ typedef struct HeadRun {
     int64_t head, row, count;
 } HeadRun;
 
-static double *numbers(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
+static double *recurrence_numbers(int64_t count) {
+    return checked_new((size_t)count, sizeof(double));
+}
 
 /* Numbers of a head's decay, of each token. */
 static int64_t decays_of(const RecurrenceShape *r) { return r->by_head || r->rate ? 1 : r->dk; }
@@ -205,7 +207,7 @@ static void each_run(const EvalStep *s, HeadRunFn *fn) {
 
 static void forward(const EvalStep *s, const HeadRun *x) {
     const RecurrenceShape *r = &x->r;
-    double *S = numbers(r->dk * r->dv), *error = numbers(r->dv);
+    double *S = recurrence_numbers(r->dk * r->dv), *error = recurrence_numbers(r->dv);
     for (int64_t t = 0; t < x->count; t++) {
         Token now = token_at(s, x, t);
         double *o = s->out[0] + ((x->row + t) * r->heads + x->head) * r->dv;
@@ -317,8 +319,8 @@ static void decay_back(const RecurrenceShape *r, const Token *t, const double *P
 static void backward(const EvalStep *s, const HeadRun *x) {
     const RecurrenceShape *r = &x->r;
     int64_t size = r->dk * r->dv;
-    double *S = numbers((x->count + 1) * size), *dS = numbers(size), *P = numbers(size),
-           *error = numbers(r->dv);
+    double *S = recurrence_numbers((x->count + 1) * size), *dS = recurrence_numbers(size),
+           *P = recurrence_numbers(size), *error = recurrence_numbers(r->dv);
     for (int64_t t = 0; t < x->count; t++) {
         Token now = token_at(s, x, t);
         open_token(r, &now, S + t * size, P, error);

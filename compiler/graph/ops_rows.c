@@ -104,7 +104,7 @@ Node *op_gather(Node *x, const Node *rows) {
 void vjp_gather(Node *n, Node **dy, Node **dx) { dx[0] = op_scatter(dy[0], n->in[1]); }
 
 /* Each chosen token's row of n inner elements: to its place, or back. */
-static void move(const EvalStep *s, bool back) {
+static void ops_rows_move(const EvalStep *s, bool back) {
     int64_t count = shape_count(&s->n->shape);
     for (int64_t t = 0; t < s->all; t++) {
         int64_t place = (int64_t)s->in[1][t];
@@ -114,7 +114,7 @@ static void move(const EvalStep *s, bool back) {
     }
 }
 
-void eval_gather(const EvalStep *s) { move(s, false); }
+void eval_gather(const EvalStep *s) { ops_rows_move(s, false); }
 
 const char *shape_scatter(Node *n) {
     const char *error = check_list(n);
@@ -133,7 +133,7 @@ Node *op_scatter(Node *y, const Node *rows) {
 
 void vjp_scatter(Node *n, Node **dy, Node **dx) { dx[0] = op_gather(dy[0], n->in[1]); }
 
-void eval_scatter(const EvalStep *s) { move(s, true); }
+void eval_scatter(const EvalStep *s) { ops_rows_move(s, true); }
 
 /* == top ================================================================== */
 
@@ -153,7 +153,7 @@ const char *shape_top(Node *n) {
 void vjp_top(Node *n, Node **dy, Node **dx) { (void)n, (void)dy, (void)dx; }
 
 /* x of token a comes before that of token b. */
-static bool before(const double *x, int64_t a, int64_t b) {
+static bool ops_rows_before(const double *x, int64_t a, int64_t b) {
     return x[a] > x[b] || (x[a] == x[b] && a < b);
 }
 
@@ -162,7 +162,7 @@ void eval_top(const EvalStep *s) {
     for (int64_t t = 0; t < s->all; t++) {
         int64_t first = t - t % time, ahead = 0;
         for (int64_t i = first; i < first + time; i++)
-            ahead += before(s->in[0], i, t);
+            ahead += ops_rows_before(s->in[0], i, t);
         s->out[0][t] = ahead < (most < 1 ? 1 : most);
     }
 }

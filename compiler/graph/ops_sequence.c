@@ -42,7 +42,9 @@ typedef struct Memory {
     int64_t count;
 } Memory;
 
-static double *numbers(int64_t count) { return checked_new((size_t)count, sizeof(double)); }
+static double *sequence_numbers(int64_t count) {
+    return checked_new((size_t)count, sizeof(double));
+}
 
 /* Tokens first ... end-1 are averaged to the j-th. */
 static void pool_range(const EvalStep *s, int64_t j, int64_t *first, int64_t *end) {
@@ -75,7 +77,7 @@ static void pool(const EvalStep *s, int64_t width, double *x, double *y, bool ba
 static Memory memory_new(const EvalStep *s) {
     Heads h = heads_of(s->n);
     int64_t count = pool_count(s), all = s->input->batch * count * h.G;
-    return (Memory){ numbers(all * h.d), numbers(all * h.e), count };
+    return (Memory){ sequence_numbers(all * h.d), sequence_numbers(all * h.e), count };
 }
 
 static void memory_pool(const EvalStep *s, Memory *m, double *k, double *v, bool back) {
@@ -94,7 +96,7 @@ static const TokenList *list_at(const EvalStep *s, int operand) {
 static double *rounded(const EvalStep *s, int operand) {
     const Shape *x = &s->n->in[operand]->shape;
     int64_t rows = rows_of(s, x) * x->dim[0];
-    double *own = numbers(rows * x->dim[1]);
+    double *own = sequence_numbers(rows * x->dim[1]);
     memcpy(own, s->in[operand], (size_t)(rows * x->dim[1]) * sizeof *own);
     small_round_kept(s->n->attr->bits, rows, x->dim[1], own);
     return own;
@@ -242,7 +244,7 @@ typedef void AttendFn(const EvalStep *s, Heads h, const Memory *m, Memory *dm, Q
 
 static void each_query(const EvalStep *s, AttendFn *fn, Memory *dm) {
     Memory m = memory_open(s);
-    double *p = numbers(2 * m.count);
+    double *p = sequence_numbers(2 * m.count);
     for (int64_t row = 0; row < s->tokens; row++) {
         int64_t first, seen;
         find_seen(s, token_of(list_at(s, 0), row), &first, &seen);

@@ -10,7 +10,7 @@ int node_results(const Node *n) {
     return n->op == OP_attention_grad && !distances_of(n) ? all - 1 : all;
 }
 
-static const char *check_options(const Node *n) {
+static const char *shape_check_options(const Node *n) {
     const Attr *a = n->attr;
     const Shape *k = &n->in[1]->shape;
     if (a->window < 0)
@@ -87,7 +87,7 @@ static const char *check_heads(Node *n) {
     if (n->attr->count < 0)
         return graph_format(n->g, "%s must be positive, not %lld",
                             n->attr->causal ? "chunk" : "pools", (long long)n->attr->count);
-    error = check_options(n);
+    error = shape_check_options(n);
     return error ? error : check_distances(n);
 }
 

@@ -37,7 +37,7 @@ static double largest_of(const double *x, int64_t n) {
     return most;
 }
 
-static void round_q8(double *w, int64_t n) {
+static void ops_small_round_q8(double *w, int64_t n) {
     double scale = round_f16(largest_of(w, n) / 127);
     for (int64_t i = 0; i < n; i++)
         w[i] = scale * code_of(w[i], scale, -127, 127);
@@ -71,11 +71,11 @@ static void by_groups(int64_t count, int64_t steps, double *x, void (*round)(dou
 void small_round_kept(int64_t bits, int64_t count, int64_t width, double *x) {
     for (int64_t i = 0; bits == 16 && i < count * width; i++)
         x[i] = round_bf16(x[i]);
-    if (bits == 8) by_groups(count, width, x, round_q8);
+    if (bits == 8) by_groups(count, width, x, ops_small_round_q8);
 }
 
 void small_round_weights(int bits, int64_t count, int64_t steps, double *w) {
-    by_groups(count, steps, w, bits == 8 ? round_q8 : round_q4);
+    by_groups(count, steps, w, bits == 8 ? ops_small_round_q8 : round_q4);
 }
 
 void small_round_rows(int64_t count, int64_t steps, double *x) {

@@ -27,7 +27,7 @@ NO_GRADIENT(targets)
 NO_GRADIENT(position)
 NO_GRADIENT(wave)
 
-static const Shape number = { 0 };
+static const Shape ops_source_number = { 0 };
 static const Shape ids = { .lead = LEAD_TOKENS, .type = I32 };
 
 static const char *is(Node *n, Shape s) {
@@ -59,7 +59,7 @@ void eval_statistic(const EvalStep *s) {
     if (value) memcpy(s->out[0], value, (size_t)shape_count(&s->n->shape) * sizeof *value);
 }
 
-Node *op_fill(Graph *g, double value) { return op_full(g, &number, value); }
+Node *op_fill(Graph *g, double value) { return op_full(g, &ops_source_number, value); }
 
 Node *op_full(Graph *g, const Shape *shape, double value) {
     return op_build(g, OP_fill, 0, NULL, (Attr){ .value = value, .shape = *shape });
@@ -80,12 +80,12 @@ void eval_fill(const EvalStep *s) {
 
 Node *op_source(Graph *g, Op op) { return op_build(g, op, 0, NULL, (Attr){ 0 }); }
 
-const char *shape_seed(Node *n) { return is(n, number); }
-const char *shape_per_token(Node *n) { return is(n, number); }
-const char *shape_generating(Node *n) { return is(n, number); }
-const char *shape_training(Node *n) { return is(n, number); }
-const char *shape_decoding(Node *n) { return is(n, number); }
-const char *shape_sampling(Node *n) { return is(n, number); }
+const char *shape_seed(Node *n) { return is(n, ops_source_number); }
+const char *shape_per_token(Node *n) { return is(n, ops_source_number); }
+const char *shape_generating(Node *n) { return is(n, ops_source_number); }
+const char *shape_training(Node *n) { return is(n, ops_source_number); }
+const char *shape_decoding(Node *n) { return is(n, ops_source_number); }
+const char *shape_sampling(Node *n) { return is(n, ops_source_number); }
 const char *shape_tokens(Node *n) { return is(n, ids); }
 const char *shape_targets(Node *n) { return is(n, ids); }
 const char *shape_position(Node *n) { return is(n, ids); }

@@ -194,8 +194,8 @@ void vjp_concat(Node *n, Node **dy, Node **dx) {
 }
 
 /* Copies operand i, one of length 'count' along the joined axis, behind 'first'. */
-static void place(const EvalStep *s, int i, int64_t length, int64_t first, int64_t count,
-                  int64_t outer, int64_t inner) {
+static void ops_view_place(const EvalStep *s, int i, int64_t length, int64_t first, int64_t count,
+                           int64_t outer, int64_t inner) {
     int64_t rows = rows_of(s, &s->n->shape);
     int64_t row = s->n->in[i]->shape.lead == LEAD_TOKENS || rows <= 1 ? outer : outer / rows;
     for (int64_t o = 0; o < outer; o++)
@@ -209,7 +209,7 @@ void eval_concat(const EvalStep *s) {
     shape_around(s, &s->n->shape, axis, &outer, &inner);
     for (int i = 0; i < s->n->nin; i++) {
         int64_t count = s->n->in[i]->shape.dim[axis];
-        place(s, i, s->n->shape.dim[axis], first, count, outer, inner);
+        ops_view_place(s, i, s->n->shape.dim[axis], first, count, outer, inner);
         first += count;
     }
 }
@@ -238,7 +238,7 @@ void vjp_stack(Node *n, Node **dy, Node **dx) {
 void eval_stack(const EvalStep *s) {
     int64_t rows = rows_of(s, &s->n->shape), inner = shape_count(&s->n->in[0]->shape);
     for (int i = 0; i < s->n->nin; i++)
-        place(s, i, s->n->nin, i, 1, rows, inner);
+        ops_view_place(s, i, s->n->nin, i, 1, rows, inner);
 }
 
 /* == after ================================================================ */

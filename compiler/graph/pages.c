@@ -15,14 +15,14 @@ enum { HUGE = 2 << 20, KEPT = 512 };
 static struct {
     void *at;
     size_t bytes;
-} kept[KEPT];
+} pages_kept[KEPT];
 static int nkept;
 
 static void *take_kept(size_t bytes) {
     for (int i = nkept; i-- > 0;) {
-        if (kept[i].bytes != bytes) continue;
-        void *at = kept[i].at;
-        kept[i] = kept[--nkept];
+        if (pages_kept[i].bytes != bytes) continue;
+        void *at = pages_kept[i].at;
+        pages_kept[i] = pages_kept[--nkept];
         return at;
     }
     return NULL;
@@ -57,18 +57,18 @@ void pages_free(void *at, size_t bytes) {
         return;
     }
     if (nkept == KEPT) {
-        munmap(kept[0].at, kept[0].bytes);
-        memmove(kept, kept + 1, --nkept * sizeof *kept);
+        munmap(pages_kept[0].at, pages_kept[0].bytes);
+        memmove(pages_kept, pages_kept + 1, --nkept * sizeof *pages_kept);
     }
-    kept[nkept].at = at;
-    kept[nkept++].bytes = bytes;
+    pages_kept[nkept].at = at;
+    pages_kept[nkept++].bytes = bytes;
 }
 
 bool pages_leave(void) {
     bool any = nkept;
     while (nkept) {
         nkept--;
-        munmap(kept[nkept].at, kept[nkept].bytes);
+        munmap(pages_kept[nkept].at, pages_kept[nkept].bytes);
     }
     return any;
 }

@@ -63,7 +63,7 @@ static void expect(Reader *r, const char *token) {
     if (!accept(r, token)) fail(r, "expected '%s', found %s", token, found(r));
 }
 
-static int64_t integer(Reader *r, const char *what, int64_t most) {
+static int64_t read_integer(Reader *r, const char *what, int64_t most) {
     char *end;
     blanks(r);
     if (*r->at < '0' || *r->at > '9') fail(r, "expected %s, found %s", what, found(r));
@@ -131,14 +131,14 @@ static Shape shape(Reader *r) {
     if (accept(r, "tokens")) s.lead = LEAD_TOKENS;
     else if (accept(r, "rows")) {
         s.lead = LEAD_TOKENS;
-        s.list = (int)integer(r, "the number of a list of rows", MAXLISTS);
+        s.list = (int)read_integer(r, "the number of a list of rows", MAXLISTS);
         if (!graph_list(r->g, s.list))
             fail(r, "expected a list of rows from before, found rows%d", s.list);
     }
     while (!accept(r, "]")) {
         if (s.rank || s.lead == LEAD_TOKENS) expect(r, ",");
         if (s.rank == MAXRANK) fail(r, "expected at most %d axes", MAXRANK);
-        s.dim[s.rank++] = integer(r, "the length of an axis", largest);
+        s.dim[s.rank++] = read_integer(r, "the length of an axis", largest);
     }
     return s;
 }
@@ -158,7 +158,7 @@ static Op op_named(Reader *r) {
 
 static Node *operand(Reader *r) {
     expect(r, "%");
-    int64_t id = integer(r, "a node's number", INT_MAX);
+    int64_t id = read_integer(r, "a node's number", INT_MAX);
     if (id >= r->n) fail(r, "expected a node from before, found %%%lld", (long long)id);
     return r->node[id];
 }
@@ -212,7 +212,7 @@ static Tuning tuning(Reader *r) {
 static void permutation(Reader *r, int *perm) {
     blanks(r);
     for (int i = 0; i < MAXRANK && *r->at >= '0' && *r->at <= '9'; i++, accept(r, ","))
-        perm[i] = (int)integer(r, "an axis", MAXRANK);
+        perm[i] = (int)read_integer(r, "an axis", MAXRANK);
 }
 
 /* The flag is the last one read. */
@@ -225,7 +225,7 @@ static void field(Reader *r, Attr *a, const AttrField *f, bool *flag) {
     }
     if (f->type == FIELD_OPTION) {
         if (accept(r, *flag ? f->text : f->otherwise))
-            *(int64_t *)x = integer(r, "a size", largest);
+            *(int64_t *)x = read_integer(r, "a size", largest);
         return;
     }
     if (f->type == FIELD_AMOUNT) {
@@ -236,9 +236,9 @@ static void field(Reader *r, Attr *a, const AttrField *f, bool *flag) {
     switch (f->type) {
     case FIELD_TEXT: *(const char **)x = quoted(r); break;
     case FIELD_NUMBER: *(double *)x = real(r); break;
-    case FIELD_AXIS: *(int *)x = (int)integer(r, "a number", MAXRANK); break;
-    case FIELD_SIZE: *(int64_t *)x = integer(r, "a size", largest); break;
-    case FIELD_RESULT: *(int64_t *)x = integer(r, "a number", MAXRESULT); break;
+    case FIELD_AXIS: *(int *)x = (int)read_integer(r, "a number", MAXRANK); break;
+    case FIELD_SIZE: *(int64_t *)x = read_integer(r, "a size", largest); break;
+    case FIELD_RESULT: *(int64_t *)x = read_integer(r, "a number", MAXRESULT); break;
     case FIELD_PERMUTATION: permutation(r, x); break;
     case FIELD_LIST: *(const double **)x = reals(r, &a->count); break;
     default: break; /* shapes: they follow */
@@ -255,21 +255,21 @@ static Attr attribute(Reader *r, Op op) {
 
 /* What may follow the shape: how the node was made. */
 static void history(Reader *r, Attr *a) {
-    a->copy = accept(r, "copy=") ? (int)integer(r, "a number", INT_MAX) : 0;
+    a->copy = accept(r, "copy=") ? (int)read_integer(r, "a number", INT_MAX) : 0;
     r->g->backward = accept(r, "backward");
     r->g->loc = (Loc){ 0 };
     r->g->site = NULL;
     if (accept(r, "@")) {
         r->g->loc.file = quoted(r);
         expect(r, ":");
-        r->g->loc.line = (int)integer(r, "a number", INT_MAX);
+        r->g->loc.line = (int)read_integer(r, "a number", INT_MAX);
     }
     if (accept(r, "site")) r->g->site = quoted(r);
 }
 
 /* == Lines ================================================================ */
 
-static void number(Reader *r, Node *n) {
+static void read_number(Reader *r, Node *n) {
     if (r->n == r->cap) {
         Node **old = r->node;
         r->cap = r->cap ? 2 * r->cap : 256;
@@ -285,7 +285,8 @@ static void read_node(Reader *r) {
     int64_t listed = -1;
     Init start = { 0 };
     Tuning how = { 0 };
-    if (integer(r, "a node's number", INT_MAX) != r->n) fail(r, "expected node %%%d next", r->n);
+    if (read_integer(r, "a node's number", INT_MAX) != r->n)
+        fail(r, "expected node %%%d next", r->n);
     expect(r, "=");
     Op op = op_named(r);
     Node **in = operands(r, &nin);
@@ -309,7 +310,7 @@ static void read_node(Reader *r) {
     if (op == OP_param) graph_tune(r->g, a.name, how);
     if (!shape_equal(&n->shape, &s))
         fail(r, "expected shape %s, found %s", shape_text(r->g, &n->shape), shape_text(r->g, &s));
-    number(r, n);
+    read_number(r, n);
 }
 
 static void read_output(Reader *r) {

@@ -5,7 +5,7 @@
 #include "op.h"
 
 /* The value of tokens that is nearest to operand i, a later one first; NULL: there is none. */
-static const Node *beside(int nin, Node *const *in, int i) {
+static const Node *operands_beside(int nin, Node *const *in, int i) {
     for (int far = 1; far < nin; far++) {
         const Node *after = i + far < nin ? in[i + far] : NULL,
                    *before = i >= far ? in[i - far] : NULL;
@@ -17,7 +17,7 @@ static const Node *beside(int nin, Node *const *in, int i) {
 
 Node *op_as_rows(Op op, int nin, Node *const *in, int i) {
     Shape s = in[i]->shape;
-    const Node *like = beside(nin, in, i);
+    const Node *like = operands_beside(nin, in, i);
     bool taken = i < 8 && (op_info[op].rows >> i & 1);
     if (!taken || !like || s.lead == LEAD_TOKENS || s.type != F32) return NULL;
     s.lead = LEAD_TOKENS;

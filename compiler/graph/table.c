@@ -29,7 +29,7 @@ void *table_find(const Table *t, uint64_t hash, TableSame *same, const void *key
     return NULL;
 }
 
-static void put(Table *t, TableSlot added) {
+static void table_put(Table *t, TableSlot added) {
     size_t i = added.tag & (t->cap - 1);
     while (t->slot[i].item)
         i = (i + 1) & (t->cap - 1);
@@ -42,7 +42,7 @@ static void resize(Table *t, size_t cap) {
     t->slot = pages_take(cap * sizeof *t->slot);
     t->item = pages_take(TABLE_ITEMS(cap) * sizeof *t->item);
     for (size_t i = 0; i < old.cap; i++)
-        if (old.slot[i].item) put(t, old.slot[i]);
+        if (old.slot[i].item) table_put(t, old.slot[i]);
     if (old.n) memcpy(t->item, old.item, old.n * sizeof *t->item);
     free_memory(&old);
 }
@@ -58,7 +58,7 @@ void table_add(Table *t, uint64_t hash, void *item) {
     if (t->n == TABLE_ITEMS(t->cap)) table_reserve(t, t->n + 1);
     if (t->n == UINT32_MAX) limit_hit("expected fewer than 2^32 entries of a table, found more");
     t->item[t->n++] = item;
-    put(t, (TableSlot){ tag_of(hash), (uint32_t)t->n });
+    table_put(t, (TableSlot){ tag_of(hash), (uint32_t)t->n });
 }
 
 void table_free(Table *t) {

@@ -98,14 +98,14 @@ int folder_json(const CheckpointFolder *c, const char *name, size_t bytes, uint3
 
 /* == Tensors ============================================================== */
 
-static int by_name(const void *a, const void *b) {
+static int folder_by_name(const void *a, const void *b) {
     return strcmp(((const StoredTensor *)a)->tensor->name, ((const StoredTensor *)b)->tensor->name);
 }
 
 StoredTensor *folder_find(const CheckpointFolder *c, const char *name) {
     Tensor wanted = { .name = name };
     StoredTensor key = { .tensor = &wanted };
-    return c->count ? bsearch(&key, c->tensor, (size_t)c->count, sizeof key, by_name) : NULL;
+    return c->count ? bsearch(&key, c->tensor, (size_t)c->count, sizeof key, folder_by_name) : NULL;
 }
 
 /* All tensors of all files, sorted; no name twice. */
@@ -121,9 +121,9 @@ static int list_tensors(CheckpointFolder *c, Error *e) {
     for (int32_t i = 0; i < c->files; i++)
         for (int32_t k = 0; k < c->file[i].count; k++)
             c->tensor[c->count++] = (StoredTensor){ &c->file[i].tensor[k], &c->file[i], false };
-    qsort(c->tensor, (size_t)count, sizeof *c->tensor, by_name);
+    qsort(c->tensor, (size_t)count, sizeof *c->tensor, folder_by_name);
     for (int32_t i = 1; i < c->count; i++)
-        if (!by_name(&c->tensor[i - 1], &c->tensor[i]))
+        if (!folder_by_name(&c->tensor[i - 1], &c->tensor[i]))
             return error_set(e, STATUS_USER, "%s:%s: expected each tensor once, found it in %s too",
                              c->tensor[i].file->path, c->tensor[i].tensor->name,
                              c->tensor[i - 1].file->path);
@@ -133,7 +133,7 @@ static int list_tensors(CheckpointFolder *c, Error *e) {
 /* == The index ============================================================ */
 
 /* 'tensor': of which the index says that it is there; without an index the file is. */
-static int open_file(CheckpointFolder *c, const char *name, const char *tensor, Error *e) {
+static int folder_open_file(CheckpointFolder *c, const char *name, const char *tensor, Error *e) {
     char *path;
     bool there;
     int status = folder_file(c, name, &path, &there, e);
@@ -172,7 +172,7 @@ static int open_files(CheckpointFolder *c, const Json *j, const JsonNode *map, E
         if (c->files == FOLDER_SHARDS)
             return error_set(e, STATUS_LIMIT, "%s/%s: expected at most %d files, found more",
                              c->path, index_name, FOLDER_SHARDS);
-        status = open_file(c, n->text, n->key, e);
+        status = folder_open_file(c, n->text, n->key, e);
     }
     return status;
 }
@@ -212,7 +212,7 @@ static int open_index(CheckpointFolder *c, const Json *j, Error *e) {
 static int open_single(CheckpointFolder *c, Error *e) {
     c->file = calloc(1, sizeof *c->file);
     if (!c->file) return error_memory(e, c->path, sizeof *c->file);
-    int status = open_file(c, single, single, e);
+    int status = folder_open_file(c, single, single, e);
     return status ? status : list_tensors(c, e);
 }
 

@@ -12,7 +12,7 @@
 
 /* == A path =============================================================== */
 
-static bool begins(const char *path, const char *magic) {
+static bool hint_begins(const char *path, const char *magic) {
     char start[8] = "";
     struct stat st; /* opening a pipe would wait for its other end */
     FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
@@ -36,7 +36,7 @@ int folder_refuse_path(const char *path, int problem, Error *e) {
                          "download it, and give the folder",
                          path, wanted);
     if (problem) return error_errno(e, path, "open", problem);
-    if (begins(path, "GGUF"))
+    if (hint_begins(path, "GGUF"))
         return error_set(
             e, STATUS_USER,
             "%s: expected %s, found a GGUF file, which is written by strata export and "

@@ -11,7 +11,8 @@
 
 /* == Files ================================================================ */
 
-static int add_file(const CheckpointFolder *c, const char *name, Text *t, bool *first, Error *e) {
+static int text_add_file(const CheckpointFolder *c, const char *name, Text *t, bool *first,
+                         Error *e) {
     char file[64];
     Json j = { 0 };
     bool there;
@@ -81,7 +82,7 @@ int folder_text_object(const CheckpointFolder *c, const Json *config, Text *obje
     text_add(object, "{");
     add_config(object, config, &first);
     for (int i = 0; i < 4 && !status; i++)
-        status = add_file(c, files[i], object, &first, e);
+        status = text_add_file(c, files[i], object, &first, e);
     if (!status) status = add_template(c, object, &first, e);
     text_add(object, "}");
     if (!status) status = text_status(object, e);

@@ -22,18 +22,18 @@ enum {
 
 /* == Metadata ============================================================= */
 
-static void add(Text *t, const void *bytes, size_t n) { text_bytes(t, bytes, n); }
-static void add_u32(Text *t, uint32_t x) { add(t, &x, sizeof x); }
-static void add_u64(Text *t, uint64_t x) { add(t, &x, sizeof x); }
+static void gguf_file_add(Text *t, const void *bytes, size_t n) { text_bytes(t, bytes, n); }
+static void add_u32(Text *t, uint32_t x) { gguf_file_add(t, &x, sizeof x); }
+static void add_u64(Text *t, uint64_t x) { gguf_file_add(t, &x, sizeof x); }
 
-static void add_text(Text *t, const char *text, size_t n) {
+static void gguf_file_add_text(Text *t, const char *text, size_t n) {
     add_u64(t, n);
-    add(t, text, n);
+    gguf_file_add(t, text, n);
 }
 
 static void add_key(Gguf *g, const char *key, uint32_t type) {
     g->count++;
-    add_text(&g->pairs, key, strlen(key));
+    gguf_file_add_text(&g->pairs, key, strlen(key));
     add_u32(&g->pairs, type);
 }
 
@@ -44,51 +44,53 @@ void gguf_u32(Gguf *g, const char *key, uint32_t value) {
 
 void gguf_f32(Gguf *g, const char *key, float value) {
     add_key(g, key, VALUE_F32);
-    add(&g->pairs, &value, sizeof value);
+    gguf_file_add(&g->pairs, &value, sizeof value);
 }
 
 void gguf_bool(Gguf *g, const char *key, bool value) {
     unsigned char byte = value;
     add_key(g, key, VALUE_BOOL);
-    add(&g->pairs, &byte, 1);
+    gguf_file_add(&g->pairs, &byte, 1);
 }
 
 void gguf_string(Gguf *g, const char *key, const char *value) {
     add_key(g, key, VALUE_STRING);
-    add_text(&g->pairs, value, strlen(value));
+    gguf_file_add_text(&g->pairs, value, strlen(value));
 }
 
-static void add_list(Gguf *g, const char *key, uint32_t type, uint64_t count) {
+static void gguf_file_add_list(Gguf *g, const char *key, uint32_t type, uint64_t count) {
     add_key(g, key, VALUE_LIST);
     add_u32(&g->pairs, type);
     add_u64(&g->pairs, count);
 }
 
 void gguf_strings(Gguf *g, const char *key, uint64_t count) {
-    add_list(g, key, VALUE_STRING, count);
+    gguf_file_add_list(g, key, VALUE_STRING, count);
 }
 
-void gguf_item(Gguf *g, const char *text, size_t length) { add_text(&g->pairs, text, length); }
+void gguf_item(Gguf *g, const char *text, size_t length) {
+    gguf_file_add_text(&g->pairs, text, length);
+}
 
 void gguf_i32s(Gguf *g, const char *key, const int32_t *value, uint64_t count) {
-    add_list(g, key, VALUE_I32, count);
-    add(&g->pairs, value, count * sizeof *value);
+    gguf_file_add_list(g, key, VALUE_I32, count);
+    gguf_file_add(&g->pairs, value, count * sizeof *value);
 }
 
 void gguf_f32s(Gguf *g, const char *key, const float *value, uint64_t count) {
-    add_list(g, key, VALUE_F32, count);
-    add(&g->pairs, value, count * sizeof *value);
+    gguf_file_add_list(g, key, VALUE_F32, count);
+    gguf_file_add(&g->pairs, value, count * sizeof *value);
 }
 
 /* == Tensors ============================================================== */
 
-static GgufType type_of(const PlannedTensor *t, GgufType type) {
+static GgufType gguf_file_type_of(const PlannedTensor *t, GgufType type) {
     if (t->rank < 2) return GGUF_F32;
     if (type == GGUF_Q8_0 && t->shape[t->rank - 1] % GGUF_BLOCK) return GGUF_F16;
     return type;
 }
 
-static int64_t count_of(const PlannedTensor *t) {
+static int64_t gguf_file_count_of(const PlannedTensor *t) {
     int64_t n = 1;
     for (int d = 0; d < t->rank; d++)
         n *= t->shape[d];
@@ -96,8 +98,8 @@ static int64_t count_of(const PlannedTensor *t) {
 }
 
 /* Axes in the file's order, the innermost first. */
-static void describe(Text *t, const PlannedTensor *x, GgufType type, uint64_t offset) {
-    add_text(t, x->name, strlen(x->name));
+static void gguf_file_describe(Text *t, const PlannedTensor *x, GgufType type, uint64_t offset) {
+    gguf_file_add_text(t, x->name, strlen(x->name));
     add_u32(t, (uint32_t)x->rank);
     for (int d = x->rank; d-- > 0;)
         add_u64(t, (uint64_t)x->shape[d]);
@@ -107,19 +109,19 @@ static void describe(Text *t, const PlannedTensor *x, GgufType type, uint64_t of
 
 static void header(Text *t, const Gguf *g, const TensorPlan *plan, GgufType type) {
     uint64_t offset = 0;
-    add(t, "GGUF", 4);
+    gguf_file_add(t, "GGUF", 4);
     add_u32(t, VERSION);
     add_u64(t, (uint64_t)plan->count);
     add_u64(t, g->count);
-    add(t, g->pairs.at, g->pairs.length);
+    gguf_file_add(t, g->pairs.at, g->pairs.length);
     for (int32_t i = 0; i < plan->count; i++) {
         const PlannedTensor *x = &plan->tensor[i];
-        GgufType own = type_of(x, type);
-        describe(t, x, own, offset);
-        offset += (gguf_block_bytes(own, count_of(x)) + ALIGN - 1) / ALIGN * ALIGN;
+        GgufType own = gguf_file_type_of(x, type);
+        gguf_file_describe(t, x, own, offset);
+        offset += (gguf_block_bytes(own, gguf_file_count_of(x)) + ALIGN - 1) / ALIGN * ALIGN;
     }
     while (!t->failed && t->length % ALIGN)
-        add(t, "", 1);
+        gguf_file_add(t, "", 1);
 }
 
 /* Values as they come, in whole blocks; what is left of one waits. */
@@ -140,7 +142,7 @@ static int pack(Packer *p, const float *x, int64_t n, Error *e) {
     return output_write(p->to, p->bytes, (size_t)gguf_block_bytes(p->type, n), e);
 }
 
-static int put(void *user, const float *x, int64_t n, Error *e) {
+static int gguf_file_put(void *user, const float *x, int64_t n, Error *e) {
     Packer *p = user;
     int status = STATUS_OK;
     while (n && p->held && !status) {
@@ -163,11 +165,11 @@ static int write_tensors(const TensorPlan *plan, GgufType type, Output *o, Error
     int status = p.bytes ? STATUS_OK : error_memory(e, o->path, PLAN_BLOCK);
     for (int32_t i = 0; i < plan->count && !status; i++) {
         const PlannedTensor *x = &plan->tensor[i];
-        p.type = type_of(x, type);
+        p.type = gguf_file_type_of(x, type);
         p.name = x->name;
         p.held = 0;
-        status = plan_stream(x, put, &p, e);
-        uint64_t odd = gguf_block_bytes(p.type, count_of(x)) % ALIGN;
+        status = plan_stream(x, gguf_file_put, &p, e);
+        uint64_t odd = gguf_block_bytes(p.type, gguf_file_count_of(x)) % ALIGN;
         if (!status && odd) status = output_write(o, zeros, ALIGN - odd, e);
     }
     free(p.bytes);
@@ -208,7 +210,7 @@ typedef struct Comparer {
     unsigned char *bytes;
 } Comparer;
 
-static int compare(Comparer *c, const float *x, int64_t n, Error *e) {
+static int gguf_file_compare(Comparer *c, const float *x, int64_t n, Error *e) {
     size_t bytes = (size_t)gguf_block_bytes(c->type, n);
     int status = input_read(c->in, c->at, c->bytes, bytes, e);
     c->at += bytes;
@@ -225,11 +227,11 @@ static int put_compare(void *user, const float *x, int64_t n, Error *e) {
         c->rest[c->held++] = *x++;
         n--;
         if (c->held < GGUF_BLOCK) continue;
-        status = compare(c, c->rest, GGUF_BLOCK, e);
+        status = gguf_file_compare(c, c->rest, GGUF_BLOCK, e);
         c->held = 0;
     }
     int64_t whole = c->type == GGUF_Q8_0 ? n / GGUF_BLOCK * GGUF_BLOCK : n;
-    if (!status && whole) status = compare(c, x, whole, e);
+    if (!status && whole) status = gguf_file_compare(c, x, whole, e);
     for (int64_t i = whole; i < n && !status; i++)
         c->rest[c->held++] = x[i];
     return status;
@@ -261,7 +263,7 @@ static int compare_all(const Gguf *g, const TensorPlan *plan, const Input *in, E
                          : error_memory(e, in->path, PLAN_BLOCK);
     for (int32_t i = 0; i < plan->count && !status; i++) {
         c.name = plan->tensor[i].name;
-        c.type = type_of(&plan->tensor[i], type);
+        c.type = gguf_file_type_of(&plan->tensor[i], type);
         c.held = 0;
         status = plan_stream(&plan->tensor[i], put_compare, &c, e);
         c.at = (c.at + ALIGN - 1) / ALIGN * ALIGN;

@@ -10,7 +10,7 @@
 
 enum { TYPE_NORMAL = 1, TYPE_UNKNOWN, TYPE_CONTROL, TYPE_USER, TYPE_UNUSED, TYPE_BYTE };
 
-static int refuse(const char *file, const char *expected, const char *found, Error *e) {
+static int tables_refuse(const char *file, const char *expected, const char *found, Error *e) {
     return error_set(e, STATUS_USER,
                      "%s: expected %s, which llama.cpp does, found %s; --to hf takes any", file,
                      expected, found);
@@ -24,7 +24,7 @@ static bool is_added(const TokenFile *f, int32_t id) {
     return false;
 }
 
-static int32_t type_of(const TokenFile *f, int32_t id) {
+static int32_t tables_type_of(const TokenFile *f, int32_t id) {
     if (id >= f->pieces.ids || !vocabulary_has(&f->pieces, id)) return TYPE_UNUSED;
     const uint8_t flags = f->flags[id];
     if (flags & TOKEN_UNKNOWN) return TYPE_UNKNOWN;
@@ -48,11 +48,11 @@ static void spell(Text *to, const TokenFile *f, int32_t id) {
     }
 }
 
-static int add_tokens(Gguf *g, const TokenFile *f, int32_t *type, int64_t vocab, Error *e) {
+static int tables_add_tokens(Gguf *g, const TokenFile *f, int32_t *type, int64_t vocab, Error *e) {
     Text token = { 0 };
     gguf_strings(g, "tokenizer.ggml.tokens", (uint64_t)vocab);
     for (int64_t i = 0; i < vocab; i++) {
-        type[i] = type_of(f, (int32_t)i);
+        type[i] = tables_type_of(f, (int32_t)i);
         text_clear(&token);
         if (i < f->pieces.ids && vocabulary_has(&f->pieces, (int32_t)i))
             spell(&token, f, (int32_t)i);
@@ -73,14 +73,16 @@ static int check_pieces(const TokenFile *f, const char *file, Error *e) {
     const Charsmap *x = &f->charsmap;
     static const char model[] = "a SentencePiece model of type BPE with byte_fallback",
                       plain[] = "a SentencePiece model without a normalizer";
-    if (f->score) return refuse(file, model, "one of type unigram", e);
-    if (!f->byte_fallback) return refuse(file, model, "one without byte_fallback", e);
-    if (x->units) return refuse(file, plain, "one that replaces characters", e);
+    if (f->score) return tables_refuse(file, model, "one of type unigram", e);
+    if (!f->byte_fallback) return tables_refuse(file, model, "one without byte_fallback", e);
+    if (x->units) return tables_refuse(file, plain, "one that replaces characters", e);
     if (x->squeeze)
-        return refuse(file, plain, "one that removes spaces (remove_extra_whitespaces)", e);
-    if (!x->escape) return refuse(file, plain, "one that keeps spaces (escape_whitespaces)", e);
+        return tables_refuse(file, plain, "one that removes spaces (remove_extra_whitespaces)", e);
+    if (!x->escape)
+        return tables_refuse(file, plain, "one that keeps spaces (escape_whitespaces)", e);
     if (x->suffix)
-        return refuse(file, plain, "one that puts spaces behind (treat_whitespace_as_suffix)", e);
+        return tables_refuse(file, plain,
+                             "one that puts spaces behind (treat_whitespace_as_suffix)", e);
     return STATUS_OK;
 }
 
@@ -131,7 +133,7 @@ static int by_rank(const void *a, const void *b) {
 }
 
 /* Every pair of pieces that makes one, by the rank of what it makes. */
-static int add_merges(Gguf *g, const TokenFile *f, Error *e) {
+static int tables_add_merges(Gguf *g, const TokenFile *f, Error *e) {
     const PairTable *p = &f->pairs;
     PairSlot *pair = malloc((p->count + 1) * sizeof *pair);
     Text merge = { 0 };
@@ -162,8 +164,8 @@ int gguf_tables(Gguf *g, const Tokenizer *t, const char *file, int64_t vocab, Er
     const char *split = ranks ? split_of_ranks(f) : "default";
     int status = ranks ? STATUS_OK : check_pieces(f, file, e);
     if (!split)
-        status = refuse(file, "the ranks of GPT-2, Llama 3 or Qwen", "those of another vocabulary",
-                        e);
+        status = tables_refuse(file, "the ranks of GPT-2, Llama 3 or Qwen",
+                               "those of another vocabulary", e);
     if (!status && t->ids > vocab)
         status = error_set(e, STATUS_USER, "%s: expected at most %lld ids, found %d", file,
                            (long long)vocab, t->ids);
@@ -172,9 +174,9 @@ int gguf_tables(Gguf *g, const Tokenizer *t, const char *file, int64_t vocab, Er
     if (status) return status;
     gguf_string(g, "tokenizer.ggml.model", ranks ? "gpt2" : "llama");
     gguf_string(g, "tokenizer.ggml.pre", split);
-    status = add_tokens(g, f, type, vocab, e);
+    status = tables_add_tokens(g, f, type, vocab, e);
     if (!status && !ranks) status = add_scores(g, f, type, vocab, e);
-    if (!status && ranks) status = add_merges(g, f, e);
+    if (!status && ranks) status = tables_add_merges(g, f, e);
     if (!ranks) {
         gguf_bool(g, "tokenizer.ggml.add_space_prefix", f->charsmap.dummy_prefix);
         if (f->unknown >= 0) gguf_u32(g, "tokenizer.ggml.unknown_token_id", (uint32_t)f->unknown);

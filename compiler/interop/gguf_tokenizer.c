@@ -26,13 +26,14 @@ static int read_json(const char *file, const char *text, size_t size, Json *j, E
     return json_parse(j, file, text, size, TOKENIZER_VALUES, e);
 }
 
-static const JsonNode *member(const Json *j, const JsonNode *n, const char *key, JsonType type) {
+static const JsonNode *tokenizer_member(const Json *j, const JsonNode *n, const char *key,
+                                        JsonType type) {
     const JsonNode *m = n && n->type == JSON_OBJECT ? json_member(j, n, key) : NULL;
     return m && m->type == type ? m : NULL;
 }
 
-static const char *string(const Json *j, const JsonNode *n, const char *key) {
-    const JsonNode *m = member(j, n, key, JSON_STRING);
+static const char *tokenizer_string(const Json *j, const JsonNode *n, const char *key) {
+    const JsonNode *m = tokenizer_member(j, n, key, JSON_STRING);
     return m ? m->text : "";
 }
 
@@ -40,20 +41,21 @@ static const char *string(const Json *j, const JsonNode *n, const char *key) {
 
 /* Of one step: "" where it is none that is known. */
 static const char *step_name(const Json *j, const JsonNode *step) {
-    const char *type = string(j, step, "type");
+    const char *type = tokenizer_string(j, step, "type");
     if (!strcmp(type, "ByteLevel"))
-        return member(j, step, "use_regex", JSON_FALSE) ? "bytes" : "gpt-2";
+        return tokenizer_member(j, step, "use_regex", JSON_FALSE) ? "bytes" : "gpt-2";
     if (!strcmp(type, "Digits"))
-        return member(j, step, "individual_digits", JSON_TRUE) ? "digits" : "";
-    const char *expression = string(j, member(j, step, "pattern", JSON_OBJECT), "Regex");
+        return tokenizer_member(j, step, "individual_digits", JSON_TRUE) ? "digits" : "";
+    const char *expression = tokenizer_string(j, tokenizer_member(j, step, "pattern", JSON_OBJECT),
+                                              "Regex");
     const char *name = strcmp(type, "Split") ? NULL : gguf_split_of(expression);
     return name && strcmp(name, "gpt-2") ? name : ""; /* that one is ByteLevel's own */
 }
 
 static const char *split_name(const Json *j) {
-    const JsonNode *p = member(j, j->node, "pre_tokenizer", JSON_OBJECT);
+    const JsonNode *p = tokenizer_member(j, j->node, "pre_tokenizer", JSON_OBJECT);
     if (!p) return NULL;
-    const JsonNode *list = member(j, p, "pretokenizers", JSON_ARRAY);
+    const JsonNode *list = tokenizer_member(j, p, "pretokenizers", JSON_ARRAY);
     if (!list) return !strcmp(step_name(j, p), "gpt-2") ? "gpt-2" : NULL;
     const JsonNode *one = json_first(j, list), *two = one ? json_next(j, one) : NULL;
     if (!two || json_next(j, two)) return NULL;
@@ -81,24 +83,24 @@ static int set_token(VocabularyTexts *t, const char *file, const char *text, con
 }
 
 static int read_tokens(const Json *j, const char *file, VocabularyTexts *t, Error *e) {
-    const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
-    const JsonNode *vocab = member(j, model, "vocab", JSON_OBJECT);
-    const JsonNode *added = member(j, j->node, "added_tokens", JSON_ARRAY);
+    const JsonNode *model = tokenizer_member(j, j->node, "model", JSON_OBJECT);
+    const JsonNode *vocab = tokenizer_member(j, model, "vocab", JSON_OBJECT);
+    const JsonNode *added = tokenizer_member(j, j->node, "added_tokens", JSON_ARRAY);
     if (!vocab) return error_set(e, STATUS_USER, "%s: expected model.vocab, found none", file);
     int status = STATUS_OK;
     for (const JsonNode *n = json_first(j, vocab); n && !status; n = json_next(j, n))
         status = set_token(t, file, n->key, n, TYPE_NORMAL, e);
     for (const JsonNode *n = added ? json_first(j, added) : NULL; n && !status;
          n = json_next(j, n)) {
-        const JsonNode *id = member(j, n, "id", JSON_NUMBER);
-        bool special = member(j, n, "special", JSON_TRUE) != NULL;
-        status = set_token(t, file, string(j, n, "content"), id, special ? TYPE_CONTROL : TYPE_USER,
-                           e);
+        const JsonNode *id = tokenizer_member(j, n, "id", JSON_NUMBER);
+        bool special = tokenizer_member(j, n, "special", JSON_TRUE) != NULL;
+        status = set_token(t, file, tokenizer_string(j, n, "content"), id,
+                           special ? TYPE_CONTROL : TYPE_USER, e);
     }
     return status;
 }
 
-static void add_tokens(Gguf *g, VocabularyTexts *t) {
+static void tokenizer_add_tokens(Gguf *g, VocabularyTexts *t) {
     gguf_strings(g, "tokenizer.ggml.tokens", (uint64_t)t->count);
     for (int64_t i = 0; i < t->count; i++) {
         char unused[32];
@@ -111,9 +113,9 @@ static void add_tokens(Gguf *g, VocabularyTexts *t) {
 }
 
 /* "a b" or ["a", "b"] */
-static int add_merges(const Json *j, const char *file, Gguf *g, Error *e) {
-    const JsonNode *list = member(j, member(j, j->node, "model", JSON_OBJECT), "merges",
-                                  JSON_ARRAY);
+static int tokenizer_add_merges(const Json *j, const char *file, Gguf *g, Error *e) {
+    const JsonNode *list = tokenizer_member(j, tokenizer_member(j, j->node, "model", JSON_OBJECT),
+                                            "merges", JSON_ARRAY);
     if (!list) return error_set(e, STATUS_USER, "%s: expected model.merges, found none", file);
     gguf_strings(g, "tokenizer.ggml.merges", list->count);
     for (const JsonNode *n = json_first(j, list); n; n = json_next(j, n)) {
@@ -174,12 +176,12 @@ static int new_tokens(VocabularyTexts *t, int64_t count, Error *e) {
 
 static int add_bpe(Gguf *g, const Json *j, const Tokenizer *own, const char *file,
                    VocabularyTexts *t, Error *e) {
-    const JsonNode *model = member(j, j->node, "model", JSON_OBJECT);
+    const JsonNode *model = tokenizer_member(j, j->node, "model", JSON_OBJECT);
     const char *split = split_name(j);
-    if (strcmp(string(j, model, "type"), "BPE") != 0)
+    if (strcmp(tokenizer_string(j, model, "type"), "BPE") != 0)
         return error_set(e, STATUS_USER,
                          "%s: expected a model of type BPE, found '%s'; --to hf takes any", file,
-                         string(j, model, "type"));
+                         tokenizer_string(j, model, "type"));
     if (!split)
         return error_set(e, STATUS_USER,
                          "%s: expected a pre_tokenizer as of GPT-2, Llama 3, Qwen2 or SmolLM, "
@@ -189,9 +191,9 @@ static int add_bpe(Gguf *g, const Json *j, const Tokenizer *own, const char *fil
     if (status) return status;
     gguf_string(g, "tokenizer.ggml.model", "gpt2");
     gguf_string(g, "tokenizer.ggml.pre", split);
-    add_tokens(g, t);
+    tokenizer_add_tokens(g, t);
     add_specials(g, own);
-    return add_merges(j, file, g, e);
+    return tokenizer_add_merges(j, file, g, e);
 }
 
 int gguf_tokenizer(Gguf *g, const char *file, int64_t vocab, const char **note, Error *e) {

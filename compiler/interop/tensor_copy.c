@@ -35,7 +35,7 @@ typedef struct ViewBox {
 /* == Elements ============================================================= */
 
 /* An integer as a float; one that no float is: not a number. */
-static float integer(Dtype d, const unsigned char *raw, int64_t i) {
+static float copy_integer(Dtype d, const unsigned char *raw, int64_t i) {
     int32_t small;
     int64_t x;
     if (d == DTYPE_I64) memcpy(&x, raw + 8 * i, 8);
@@ -43,14 +43,14 @@ static float integer(Dtype d, const unsigned char *raw, int64_t i) {
     return x >= -(1 << 24) && x <= 1 << 24 ? (float)x : NAN;
 }
 
-static float element(Dtype d, const unsigned char *raw, int64_t i) {
+static float copy_element(Dtype d, const unsigned char *raw, int64_t i) {
     uint16_t h;
     float f;
     if (d == DTYPE_F32) {
         memcpy(&f, raw + 4 * i, 4);
         return f;
     }
-    if (dtype_is_integer(d)) return integer(d, raw, i);
+    if (dtype_is_integer(d)) return copy_integer(d, raw, i);
     memcpy(&h, raw + 2 * i, 2);
     return d == DTYPE_BF16 ? bf16_value(h) : f16_value(h);
 }
@@ -67,12 +67,12 @@ static int not_finite(const TensorView *v, int64_t i, float x, Error *e) {
 }
 
 /* n elements 'from' apart that begin at 'raw', element 'at' of the tensor, to places 'to' apart. */
-static int decode(const TensorView *v, const unsigned char *raw, int64_t at, int64_t n,
-                  int64_t from, int64_t to, float *out, Error *e) {
+static int copy_decode(const TensorView *v, const unsigned char *raw, int64_t at, int64_t n,
+                       int64_t from, int64_t to, float *out, Error *e) {
     Dtype d = v->from->tensor->dtype;
     bool same = v->times == 1 && v->plus == 0;
     for (int64_t i = 0; i < n; i++) {
-        float x = element(d, raw, i * from);
+        float x = copy_element(d, raw, i * from);
         float y = same ? x : (float)(v->times * (double)x + v->plus);
         if (!isfinite(y)) return not_finite(v, at + i * from, y, e);
         out[i * to] = y;
@@ -121,7 +121,8 @@ static int move_runs(Mover *m, const ViewBox *b, int run, int64_t base, bool nea
         }
         const unsigned char *raw = near ? m->read + (at - base) * size : m->read;
         int status = near ? STATUS_OK : read_elements(b->v, at, (n - 1) * step + 1, m->read, e);
-        if (!status) status = decode(b->v, raw, at, n, step, run < 0 ? 0 : b->to[run], out + to, e);
+        if (!status)
+            status = copy_decode(b->v, raw, at, n, step, run < 0 ? 0 : b->to[run], out + to, e);
         if (status) return status;
         for (d = b->dims - 1; d >= 0; d--) {
             if (d == run) continue;
@@ -182,8 +183,8 @@ typedef struct Joined {
 
 /* What piece v, whose first element along the axis is number 'before', has of a box: *to is where
 ** that begins in the block; false: nothing. */
-static bool part_of(const Joined *j, const TensorView *v, int64_t before, const int64_t *start,
-                    const int64_t *size, ViewBox *b, int64_t *to) {
+static bool copy_part_of(const Joined *j, const TensorView *v, int64_t before, const int64_t *start,
+                         const int64_t *size, ViewBox *b, int64_t *to) {
     *b = (ViewBox){ .v = v, .at = v->offset, .dims = j->dims };
     *to = 0;
     int64_t step = 1;
@@ -210,7 +211,7 @@ static int move_block(Mover *m, const Joined *j, const int64_t *start, const int
     for (int i = 0; i < j->pieces && !status; i++) {
         const TensorView *v = &j->piece[i];
         ViewBox b;
-        if (part_of(j, v, before, start, size, &b, &to))
+        if (copy_part_of(j, v, before, start, size, &b, &to))
             status = v->from ? move_box(m, &b, m->block + to, e)
                 : v->fill    ? (v->fill(v->user, b.at, count, m->block), STATUS_OK)
                              : move_constant(&b, m->block + to);
@@ -341,9 +342,9 @@ int plan_compare(const StoredTensor *a, const StoredTensor *b, Error *e) {
     for (int64_t at = 0; at < a->tensor->count && same && !status; at += PIECE) {
         int64_t n = a->tensor->count - at < PIECE ? a->tensor->count - at : PIECE;
         status = read_elements(&x, at, n, raw, e);
-        if (!status) status = decode(&x, raw, at, n, 1, 1, one, e);
+        if (!status) status = copy_decode(&x, raw, at, n, 1, 1, one, e);
         if (!status) status = read_elements(&y, at, n, raw, e);
-        if (!status) status = decode(&y, raw, at, n, 1, 1, other, e);
+        if (!status) status = copy_decode(&y, raw, at, n, 1, 1, other, e);
         if (!status) same = !memcmp(one, other, (size_t)n * sizeof *one);
     }
     if (status || same) return status;

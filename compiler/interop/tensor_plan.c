@@ -9,14 +9,14 @@
 /* == Views ================================================================ */
 
 static const char *path_of(const TensorView *v) { return v->from ? v->from->file->path : "plan"; }
-static const char *name_of(const TensorView *v) {
+static const char *plan_name_of(const TensorView *v) {
     return v->from ? v->from->tensor->name : "constant";
 }
 
-static int wrong(const TensorView *v, const char *expected, Error *e) {
+static int plan_wrong(const TensorView *v, const char *expected, Error *e) {
     char shape[200];
     return error_set(e, STATUS_USER, "%s:%s: expected %s, found the shape %s", path_of(v),
-                     name_of(v), expected, shape_print(shape, v->rank, v->shape));
+                     plan_name_of(v), expected, shape_print(shape, v->rank, v->shape));
 }
 
 static void set_shape(TensorView *v, int rank, const int64_t *shape) {
@@ -37,7 +37,7 @@ static void set_dense(TensorView *v) {
 
 bool dtype_is_integer(Dtype d) { return d == DTYPE_I32 || d == DTYPE_I64; }
 
-static bool count_of(int rank, const int64_t *shape, int64_t *count) {
+static bool plan_count_of(int rank, const int64_t *shape, int64_t *count) {
     *count = 1;
     for (int d = 0; d < rank; d++)
         if (shape[d] < 1 || __builtin_mul_overflow(*count, shape[d], count)
@@ -56,7 +56,7 @@ int view_stored(TensorView *v, const StoredTensor *from, Error *e) {
         && !dtype_is_integer(t->dtype))
         return error_set(e, STATUS_USER, "%s:%s: expected F32, BF16, F16, I32 or I64, found %s",
                          from->file->path, t->name, dtype_name(t->dtype));
-    if (!count_of(v->rank, v->shape, &count)) return wrong(v, "at least one element", e);
+    if (!plan_count_of(v->rank, v->shape, &count)) return plan_wrong(v, "at least one element", e);
     return STATUS_OK;
 }
 
@@ -65,7 +65,8 @@ int view_constant(TensorView *v, double value, int rank, const int64_t *shape, E
     *v = (TensorView){ .plus = value };
     if (rank > SAFETENSORS_RANK) rank = SAFETENSORS_RANK;
     set_shape(v, rank, shape);
-    if (!count_of(rank, shape, &count) || count > 1 << 24) return wrong(v, "1 to 2^24 elements", e);
+    if (!plan_count_of(rank, shape, &count) || count > 1 << 24)
+        return plan_wrong(v, "1 to 2^24 elements", e);
     set_dense(v);
     return STATUS_OK;
 }
@@ -75,16 +76,16 @@ int view_filled(TensorView *v, PlanFill *fill, const void *user, int rank, const
     int64_t count;
     *v = (TensorView){ .fill = fill, .user = user, .times = 1 };
     set_shape(v, rank, shape);
-    if (!count_of(rank, shape, &count)) return wrong(v, "at least one element", e);
+    if (!plan_count_of(rank, shape, &count)) return plan_wrong(v, "at least one element", e);
     set_dense(v);
     return STATUS_OK;
 }
 
 int view_slice(TensorView *v, int axis, int64_t first, int64_t count, Error *e) {
-    if (v->regrouped) return wrong(v, "no slice of a transposed and reshaped tensor", e);
-    if (axis < 0 || axis >= v->rank) return wrong(v, "an axis of the tensor to slice", e);
+    if (v->regrouped) return plan_wrong(v, "no slice of a transposed and reshaped tensor", e);
+    if (axis < 0 || axis >= v->rank) return plan_wrong(v, "an axis of the tensor to slice", e);
     if (first < 0 || count < 1 || count > v->shape[axis] || first > v->shape[axis] - count)
-        return wrong(v, "a slice inside the tensor", e);
+        return plan_wrong(v, "a slice inside the tensor", e);
     v->offset += first * v->stride[axis];
     v->shape[axis] = v->dim[axis] = count;
     return STATUS_OK;
@@ -93,11 +94,12 @@ int view_slice(TensorView *v, int axis, int64_t first, int64_t count, Error *e) 
 int view_transpose(TensorView *v, const int *axis, int axes, Error *e) {
     TensorView old = *v;
     bool seen[SAFETENSORS_RANK] = { 0 };
-    if (v->regrouped) return wrong(v, "no transposition of a transposed and reshaped tensor", e);
-    if (axes != v->rank) return wrong(v, "as many axes to transpose as the tensor has", e);
+    if (v->regrouped)
+        return plan_wrong(v, "no transposition of a transposed and reshaped tensor", e);
+    if (axes != v->rank) return plan_wrong(v, "as many axes to transpose as the tensor has", e);
     for (int d = 0; d < axes; d++) {
         if (axis[d] < 0 || axis[d] >= axes || seen[axis[d]])
-            return wrong(v, "each axis once to transpose", e);
+            return plan_wrong(v, "each axis once to transpose", e);
         seen[axis[d]] = true;
         v->shape[d] = v->dim[d] = old.dim[axis[d]];
         v->stride[d] = old.stride[axis[d]];
@@ -136,12 +138,12 @@ static bool restride(const TensorView *v, int rank, const int64_t *shape, int64_
 int view_reshape(TensorView *v, int rank, const int64_t *shape, Error *e) {
     int64_t olds, news, stride[SAFETENSORS_RANK];
     char text[200], expected[240];
-    if (rank > SAFETENSORS_RANK || !count_of(v->rank, v->shape, &olds)
-        || !count_of(rank, shape, &news) || olds != news) {
+    if (rank > SAFETENSORS_RANK || !plan_count_of(v->rank, v->shape, &olds)
+        || !plan_count_of(rank, shape, &news) || olds != news) {
         if (rank > SAFETENSORS_RANK) rank = SAFETENSORS_RANK;
         print_text(expected, sizeof expected, "as many elements as %s has",
                    shape_print(text, rank, shape));
-        return wrong(v, expected, e);
+        return plan_wrong(v, expected, e);
     }
     if (restride(v, rank, shape, stride)) {
         v->dims = rank;
@@ -171,25 +173,26 @@ static Dtype kept_dtype(const TensorView *piece, int pieces) {
 }
 
 /* The shape of pieces joined along the axis. */
-static int join(PlannedTensor *t, const TensorView *piece, Error *e) {
+static int plan_join(PlannedTensor *t, const TensorView *piece, Error *e) {
     t->rank = piece->rank;
     memcpy(t->shape, piece->shape, sizeof t->shape);
     if (t->axis < 0 || (t->axis >= t->rank && t->pieces > 1))
-        return wrong(piece, "an axis of the tensors to join along", e);
+        return plan_wrong(piece, "an axis of the tensors to join along", e);
     for (int i = 1; i < t->pieces; i++) {
-        if (piece[i].rank != t->rank) return wrong(&piece[i], "tensors of one rank to join", e);
+        if (piece[i].rank != t->rank)
+            return plan_wrong(&piece[i], "tensors of one rank to join", e);
         if (t->axis && (piece[i].regrouped || piece[0].regrouped))
-            return wrong(&piece[i], "no transposed and reshaped tensors to join", e);
+            return plan_wrong(&piece[i], "no transposed and reshaped tensors to join", e);
         for (int d = 0; d < t->rank; d++)
             if (d != t->axis && piece[i].shape[d] != t->shape[d])
-                return wrong(&piece[i], "tensors that differ along one axis to join", e);
+                return plan_wrong(&piece[i], "tensors that differ along one axis to join", e);
         if (__builtin_add_overflow(t->shape[t->axis], piece[i].shape[t->axis], &t->shape[t->axis]))
-            return wrong(&piece[i], "a size that can be counted", e);
+            return plan_wrong(&piece[i], "a size that can be counted", e);
     }
     return STATUS_OK;
 }
 
-static int make_room(TensorPlan *p, Error *e) {
+static int plan_make_room(TensorPlan *p, Error *e) {
     if (p->count < p->room) return STATUS_OK;
     if (p->count == SAFETENSORS_TENSORS)
         return error_set(e, STATUS_LIMIT, "plan: expected at most %d tensors, found more",
@@ -204,11 +207,11 @@ static int make_room(TensorPlan *p, Error *e) {
 
 int plan_add(TensorPlan *p, const char *name, const TensorView *piece, int pieces, int axis,
              bool keep, Error *e) {
-    int status = make_room(p, e);
+    int status = plan_make_room(p, e);
     if (status) return status;
     PlannedTensor t = { .pieces = pieces, .axis = axis };
     t.dtype = keep ? kept_dtype(piece, pieces) : DTYPE_F32;
-    status = join(&t, piece, e);
+    status = plan_join(&t, piece, e);
     if (status) return status;
     t.name = strdup(name);
     t.piece = malloc((size_t)pieces * sizeof *piece);

@@ -18,7 +18,9 @@ typedef struct Factors {
     int count;
 } Factors;
 
-static void multiply(Node **product, Node *x) { *product = *product ? op_mul(*product, x) : x; }
+static void decays_multiply(Node **product, Node *x) {
+    *product = *product ? op_mul(*product, x) : x;
+}
 
 /* A number for each head, or fewer. */
 static bool is_by_head(const Node *x) {
@@ -30,21 +32,21 @@ static bool is_by_head(const Node *x) {
 static bool take_factor(Node *x, Factors *f) {
     if (++f->count > FACTORS) return false;
     if (x->shape.lead == LEAD_NONE) {
-        multiply(&f->rate, x);
+        decays_multiply(&f->rate, x);
         return true;
     }
     if (is_by_head(x)) {
-        multiply(&f->token, x);
+        decays_multiply(&f->token, x);
         return true;
     }
     switch (x->op) {
     case OP_mul: return take_factor(x->in[0], f) && take_factor(x->in[1], f);
-    case OP_neg: multiply(&f->rate, op_fill(x->g, -1)); return take_factor(x->in[0], f);
+    case OP_neg: decays_multiply(&f->rate, op_fill(x->g, -1)); return take_factor(x->in[0], f);
     case OP_div:
         if (x->in[1]->shape.lead != LEAD_NONE || !take_factor(x->in[0], f)) return false;
-        multiply(&f->rate, op_div(op_fill(x->g, 1), x->in[1]));
+        decays_multiply(&f->rate, op_div(op_fill(x->g, 1), x->in[1]));
         return true;
-    case OP_fill: multiply(&f->rate, op_fill(x->g, x->attr->value)); return true;
+    case OP_fill: decays_multiply(&f->rate, op_fill(x->g, x->attr->value)); return true;
     default: return false;
     }
 }
@@ -64,7 +66,7 @@ static Node *by_channel(Node *rate, const Node *decay) {
     return op_broadcast(rate, &s);
 }
 
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *decays_rule(Rebuild *r, const Node *old, Node **in) {
     Factors f = { 0 };
     (void)r;
     if (old->op != OP_recurrence) return NULL;
@@ -84,6 +86,6 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 
 Graph *pass_decays(Graph *g) {
     for (int i = 0; i < g->n; i++)
-        if (g->node[i]->op == OP_recurrence) return rebuild(g, rule, NULL);
+        if (g->node[i]->op == OP_recurrence) return rebuild(g, decays_rule, NULL);
     return g;
 }

@@ -56,7 +56,7 @@ static Node *with_sides(Rebuild *r, const Node *old, Node **in, int there) {
     return n;
 }
 
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *expand_rule(Rebuild *r, const Node *old, Node **in) {
     const Expand *e = r->user;
     Node *list = uniform_list(e->lists, r, old);
     if (list) return list;
@@ -74,5 +74,5 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 Graph *pass_expand(Graph *g) {
     const bool *needed = graph_needed(g);
     Expand e = { uniform_lists(g), count_sides(g, needed) };
-    return rebuild_needed(g, needed, rule, &e);
+    return rebuild_needed(g, needed, expand_rule, &e);
 }

@@ -9,7 +9,7 @@
 #include "passes.h"
 #include "rebuild.h"
 
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *form_rule(Rebuild *r, const Node *old, Node **in) {
     const Form *form = r->user;
     (void)in;
     if (old->op == OP_generating) return op_fill(r->to, form->generating);
@@ -27,5 +27,6 @@ bool plan_has_forms(const Graph *g) { return has(g, OP_generating); }
 bool plan_has_decoding(const Graph *g) { return has(g, OP_generating) || has(g, OP_decoding); }
 
 Graph *pass_form(Graph *g, Form form) {
-    return plan_has_decoding(g) || has(g, OP_training) ? pass_simplify(rebuild(g, rule, &form)) : g;
+    return plan_has_decoding(g) || has(g, OP_training) ? pass_simplify(rebuild(g, form_rule, &form))
+                                                       : g;
 }

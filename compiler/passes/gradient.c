@@ -34,15 +34,15 @@ static void mark(Gradient *d, const Node *loss) {
             d->leads[i] |= d->leads[g->node[i]->in[k]->id];
 }
 
-static void accumulate(Node **slot, Node *dx, const Shape *s) {
+static void gradient_accumulate(Node **slot, Node *dx, const Shape *s) {
     dx = op_fit(dx, s);
     *slot = *slot ? op_add(*slot, dx) : dx;
 }
 
 /* Adds a cotangent to an operand of the current node, or to a run. */
-static void add_operand(void *user, const Node *operand, Node *dx) {
+static void gradient_add_operand(void *user, const Node *operand, Node *dx) {
     Gradient *d = user;
-    if (d->leads[operand->id]) accumulate(&d->dy[operand->id][0], dx, &operand->shape);
+    if (d->leads[operand->id]) gradient_accumulate(&d->dy[operand->id][0], dx, &operand->shape);
 }
 
 static bool flows(Node *const *dy) {
@@ -52,29 +52,29 @@ static bool flows(Node *const *dy) {
 }
 
 /* Adds the cotangents of n's results to those of its operands. */
-static void back(Gradient *d, Node *n, Node **dx) {
+static void gradient_back(Gradient *d, Node *n, Node **dx) {
     Node **dy = d->dy[n->id];
     d->g->loc = n->loc; /* a gradient comes from where its op does */
     d->g->site = n->site;
     if (d->rules[n->op].class == SIDE) {
-        accumulate(&d->dy[n->in[0]->id][n->attr->first], dy[0], &n->shape);
+        gradient_accumulate(&d->dy[n->in[0]->id][n->attr->first], dy[0], &n->shape);
         return;
     }
     if (gradient_run_long(n)) {
-        gradient_run_add(&d->runs, n, dy[0], add_operand, d);
+        gradient_run_add(&d->runs, n, dy[0], gradient_add_operand, d);
         return;
     }
     memset(dx, 0, (size_t)n->nin * sizeof *dx);
     d->rules[n->op].vjp(n, dy, dx);
     for (int k = 0; k < n->nin; k++)
-        if (dx[k]) add_operand(d, n->in[k], dx[k]);
+        if (dx[k]) gradient_add_operand(d, n->in[k], dx[k]);
 }
 
 /* A node's cotangents are complete when no node after it is left. */
 static void visit(Gradient *d, Node *n, Node **dx) {
     if (!d->reached[n->id] || !d->leads[n->id]) return;
-    gradient_run_due(&d->runs, n, add_operand, d);
-    if (flows(d->dy[n->id])) back(d, n, dx);
+    gradient_run_due(&d->runs, n, gradient_add_operand, d);
+    if (flows(d->dy[n->id])) gradient_back(d, n, dx);
 }
 
 /* The node that replaces a buffer's gradient; NULL if there is none. */

@@ -13,7 +13,7 @@ GradientRuns gradient_runs(Graph *g, const bool *leads) {
 
 bool gradient_run_long(const Node *n) { return n->op == OP_stack && n->nin > RUN_PIECES; }
 
-static void add_piece(const Node *piece, Node *sum, int at, AddCotangent *add, void *user) {
+static void runs_add_piece(const Node *piece, Node *sum, int at, AddCotangent *add, void *user) {
     add(user, piece, op_reshape(op_slice(sum, 0, at, 1), &piece->shape));
 }
 
@@ -22,7 +22,7 @@ static void shorten(GradientRuns *r, GradientRun *run, int length, AddCotangent 
     for (int i = length; i < run->length; i++) {
         if (!r->leads[run->stack->in[i]->id]) continue;
         r->of[run->stack->in[i]->id] = -1;
-        add_piece(run->stack->in[i], run->sum, i, add, user);
+        runs_add_piece(run->stack->in[i], run->sum, i, add, user);
     }
     run->length = length;
 }
@@ -53,7 +53,7 @@ static Node *beginning(Node *x, int length, bool bare) {
 
 /* A stack has rows of tokens, or of a list, if one of its pieces has.  The common beginning of two
 ** stacks has none if one of them has none or other rows. */
-static Node *joined(Node *sum, Node *dy, int length) {
+static Node *runs_joined(Node *sum, Node *dy, int length) {
     bool bare = sum->shape.lead != dy->shape.lead || sum->shape.list != dy->shape.list;
     return op_add(beginning(sum, length, bare), beginning(dy, length, bare));
 }
@@ -63,7 +63,7 @@ void gradient_run_add(GradientRuns *r, const Node *stack, Node *dy, AddCotangent
     int length = run->stack ? common(run, stack) : 0;
     if (length > RUN_PIECES) {
         shorten(r, run, length, add, user);
-        run->sum = joined(run->sum, dy, length);
+        run->sum = runs_joined(run->sum, dy, length);
     } else {
         if (run->stack) shorten(r, run, 0, add, user);
         length = claim(r, stack);
@@ -71,7 +71,7 @@ void gradient_run_add(GradientRuns *r, const Node *stack, Node *dy, AddCotangent
     }
     run->stack = stack;
     for (int i = length; i < stack->nin; i++)
-        if (r->leads[stack->in[i]->id]) add_piece(stack->in[i], dy, i, add, user);
+        if (r->leads[stack->in[i]->id]) runs_add_piece(stack->in[i], dy, i, add, user);
 }
 
 void gradient_run_due(GradientRuns *r, const Node *n, AddCotangent *add, void *user) {

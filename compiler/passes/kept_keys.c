@@ -7,11 +7,11 @@
 #include "kept_rows.h"
 #include "rebuild.h"
 
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *kept_keys_rule(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_attention || old->attr->count) return NULL;
     Attr attr = *old->attr;
     attr.bits = *(const int *)r->user == KEPT_Q8 ? 8 : 16;
     return rebuild_as(r, old, in, attr);
 }
 
-Graph *pass_cache(Graph *g, int kept) { return rebuild(g, rule, &kept); }
+Graph *pass_cache(Graph *g, int kept) { return rebuild(g, kept_keys_rule, &kept); }

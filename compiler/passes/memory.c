@@ -32,7 +32,7 @@ static int producer(const Plan *p, const Node *n) {
     return p->step_of[op_info[n->op].class == SIDE ? n->in[0]->id : n->id];
 }
 
-static Buffer *need(Plan *p, const Node *n) {
+static Buffer *memory_need(Plan *p, const Node *n) {
     Buffer **b = &p->buffer[n->id];
     if (*b) return *b;
     *b = graph_alloc(p->g, sizeof **b);
@@ -54,7 +54,7 @@ static void use(Plan *p, const Node *x, int at) {
     Domain d = p->domain[x->id];
     if (has_no_place(p, x) || ((d == DOMAIN_ROW || d == DOMAIN_UNIFORM) && producer(p, x) == at))
         return;
-    Buffer *b = need(p, x);
+    Buffer *b = memory_need(p, x);
     if (at > b->last) b->last = at;
 }
 
@@ -95,12 +95,12 @@ static void need_written(Plan *p) {
         const Node *n = p->g->node[i], *of = op_info[n->op].class == SIDE ? n->in[0] : n;
         bool all = op_writes_all(of->op)
             || (of == n && (op_info[n->op].class == SEQUENCE || op_info[n->op].class == LOSS));
-        if (all && p->step_of[of->id] >= 0) need(p, n);
+        if (all && p->step_of[of->id] >= 0) memory_need(p, n);
     }
 }
 
 /* Stores a row value, computed by step 'at', that has no other reason to be in memory. */
-static bool is_own(const Plan *p, const Node *x, int at) {
+static bool memory_is_own(const Plan *p, const Node *x, int at) {
     return p->domain[x->id] == DOMAIN_ROW && producer(p, x) == at && !p->buffer[x->id];
 }
 
@@ -110,10 +110,10 @@ static void need_pieces(Plan *p, const Node *stack, int at) {
     int own = 0;
     if (stack->op != OP_stack || stack->nin <= RUN_PIECES) return;
     for (int i = 0; i < stack->nin; i++)
-        own += is_own(p, plan_storage(stack->in[i]), at);
+        own += memory_is_own(p, plan_storage(stack->in[i]), at);
     for (int i = 0; own * FEW_OF <= stack->nin && i < stack->nin; i++) {
         const Node *x = plan_storage(stack->in[i]);
-        if (is_own(p, x, at)) need(p, x);
+        if (memory_is_own(p, x, at)) memory_need(p, x);
     }
 }
 
@@ -122,7 +122,7 @@ static void use_all(Plan *p) {
     Views views = { .seen = graph_scratch(p->g, ((size_t)p->g->n + 1) * sizeof *views.seen) };
     need_written(p);
     for (int i = 0; i < p->g->nout; i++)
-        if (!p->g->out[i].param) need(p, plan_storage(p->g->out[i].node));
+        if (!p->g->out[i].param) memory_need(p, plan_storage(p->g->out[i].node));
     for (int i = 0; i < p->nstep; i++)
         for (int k = 0; p->step[i].kind == STEP_ANCHOR && k < p->step[i].anchor->nin; k++)
             use(p, p->step[i].anchor->in[k], i);
@@ -167,7 +167,7 @@ static void need_alike(Plan *p) {
                 more += shape_count(&s->node[k]->shape);
         if (more > FEW && LITTLE * more > moved(p, i, seen)) continue;
         for (int k = 0; k < s->n; k++)
-            if (p->alike->stored[s->node[k]->id]) need(p, s->node[k]);
+            if (p->alike->stored[s->node[k]->id]) memory_need(p, s->node[k]);
     }
 }
 
@@ -181,12 +181,12 @@ static void use_outputs(Plan *p) {
         if (p->buffer[n->id] && p->buffer[n->id]->space == SPACE_GRADIENT) {
             /* the gradient of two parameters: stored, then added to both */
             p->buffer[n->id]->space = SPACE_NONE;
-        } else if (!p->buffer[n->id]) need(p, n)->space = SPACE_GRADIENT;
+        } else if (!p->buffer[n->id]) memory_need(p, n)->space = SPACE_GRADIENT;
     }
     for (int i = 0; i < p->g->nout; i++) {
         if (p->g->out[i].param) continue;
         const Node *n = plan_storage(p->g->out[i].node);
-        Buffer *b = need(p, n);
+        Buffer *b = memory_need(p, n);
         b->last = p->nstep - 1;
         if (!strcmp(p->g->out[i].name, "logits")) {
             b->space = SPACE_LOGITS;

@@ -43,7 +43,7 @@ static int64_t room_from(const Taken *t, int64_t at, int64_t size) {
 }
 
 /* Adds an occupied range and merges it with the ranges that it touches. */
-static void take(Taken *t, TakenRange new) {
+static void packing_take(Taken *t, TakenRange new) {
     int first = range_after(t, new.from - 1), end = first;
     while (end < t->n && t->range[end].from <= new.to) {
         if (t->range[end].from < new.from) new.from = t->range[end].from;
@@ -129,16 +129,16 @@ static int64_t find_place(const TimeTree *t, const PackItem *x) {
     return at;
 }
 
-static void take_place(TimeTree *t, const PackItem *x) {
+static void packing_take_place(TimeTree *t, const PackItem *x) {
     int first = t->base + leaf_at(t, x->from), last = t->base + leaf_at(t, x->to);
     TakenRange range = { x->b->offset, x->b->offset + x->size };
     for (int a = first, b = last; a; a /= 2, b /= 2) {
-        take(&t->span[a].some, range);
-        if (b != a) take(&t->span[b].some, range);
+        packing_take(&t->span[a].some, range);
+        if (b != a) packing_take(&t->span[b].some, range);
     }
     for (int a = first, b = last + 1; a < b; a /= 2, b /= 2) {
-        if (a % 2) take(&t->span[a].some, range), take(&t->span[a++].whole, range);
-        if (b % 2) take(&t->span[--b].some, range), take(&t->span[b].whole, range);
+        if (a % 2) packing_take(&t->span[a].some, range), packing_take(&t->span[a++].whole, range);
+        if (b % 2) packing_take(&t->span[--b].some, range), packing_take(&t->span[b].whole, range);
     }
 }
 
@@ -159,7 +159,7 @@ int64_t pack_items(PackItem *item, int n, bool reuse) {
     for (int i = 0; i < n; i++) {
         Buffer *b = item[i].b;
         b->offset = reuse ? find_place(&tree, &item[i]) : top;
-        if (reuse) take_place(&tree, &item[i]);
+        if (reuse) packing_take_place(&tree, &item[i]);
         if (b->offset + item[i].size > top) top = b->offset + item[i].size;
     }
     if (reuse) tree_close(&tree);

@@ -115,7 +115,7 @@ static void run_memory(PassRun *r) {
     pass_memory(r->plan, !r->o->check);
 }
 
-static void (*const run[PASSES])(PassRun *r) = {
+static void (*const pipeline_run[PASSES])(PassRun *r) = {
 #define PASS(letter, name, when, optional, help) run_##name,
 #include "passes.def"
 #undef PASS
@@ -157,7 +157,7 @@ static void run_passes(PassRun *r) {
                         .before = before->n };
         double start = seconds();
         step_note(r->o->step, e.before, "pass %s of %s", pass_info[i].name, plan_name(r->program));
-        if (!e.off) run[i](r);
+        if (!e.off) pipeline_run[i](r);
         e.seconds = e.off ? 0 : seconds() - start;
         e.changed = r->g != before || r->g->n != e.before;
         if (e.changed) graph_verify(r->g);

@@ -99,7 +99,7 @@ static Readers readers_of(Graph *g) {
 /* Whether depth reads take this result of row operations again in layer after layer: complete
 ** sources, partial results that reads share, and gradients of reads until those of their sources
 ** are summed.  Nothing may add to it. */
-static bool is_kept(const Readers *r, const Node *n) {
+static bool precision_is_kept(const Readers *r, const Node *n) {
     Class c = op_info[n->op].class;
     bool of_row = c == POINTWISE || c == REDUCE || (c >= PARTWISE && c <= PICK);
     return r->kept[n->id] && r->bf16[n->id] && of_row && n->shape.lead == LEAD_TOKENS
@@ -114,7 +114,7 @@ static Node *rounded(Node *n) {
     return plan_bf16(stored) ? n : op_bf16(n);
 }
 
-static Node *narrow(Rebuild *r, const Node *old, Node **in) {
+static Node *precision_narrow(Rebuild *r, const Node *old, Node **in) {
     Attr attr = *old->attr;
     attr.bf16 = true;
     return rebuild_as(r, old, in, attr);
@@ -122,25 +122,25 @@ static Node *narrow(Rebuild *r, const Node *old, Node **in) {
 
 /* Rounds the operands that are values of tokens, except a product's third operand, its sum so
 ** far. */
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *precision_rule(Rebuild *r, const Node *old, Node **in) {
     const Readers *readers = r->user;
     const bool *bf16 = readers->bf16;
     Class c = op_info[old->op].class;
-    if (is_kept(readers, old)) return op_bf16(rebuild_as(r, old, in, *old->attr));
+    if (precision_is_kept(readers, old)) return op_bf16(rebuild_as(r, old, in, *old->attr));
     if (is_narrow(old, bf16)) {
         for (int i = 0; i < old->nin; i++)
             if (is_narrow_operand(i)) in[i] = rounded(in[i]);
-        return narrow(r, old, in);
+        return precision_narrow(r, old, in);
     }
     if (c != CONTRACT && c != OUTER && c != EXPERT) return NULL;
     for (int i = 0; i < 2; i++)
         if (in[i]->shape.lead == LEAD_TOKENS) in[i] = rounded(in[i]);
-    return has_room_to_gain(old) && bf16[old->id] ? narrow(r, old, in) : NULL;
+    return has_room_to_gain(old) && bf16[old->id] ? precision_narrow(r, old, in) : NULL;
 }
 
 Graph *pass_precision(Graph *g) {
     Readers readers = readers_of(g);
-    g = rebuild(g, rule, &readers);
+    g = rebuild(g, precision_rule, &readers);
     g->bf16 = true;
     return g;
 }

@@ -42,7 +42,7 @@ typedef struct Recompute {
     Descent walk;
 } Recompute;
 
-static bool is_row(const Recompute *r, const Node *n) {
+static bool recompute_is_row(const Recompute *r, const Node *n) {
     return r->slots->domain[n->id] == DOMAIN_ROW;
 }
 
@@ -65,7 +65,7 @@ static void find_kept(const Graph *g, Recompute *r) {
         if (!s->needed[i] || n->backward || (n->op == OP_after && r->keep == KEEP_SMALL)) continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
-            if (!is_row(r, x)) continue;
+            if (!recompute_is_row(r, x)) continue;
             bool later = s->domain[i] == DOMAIN_ROW && s->time[i] != s->time[x->id];
             if (later || (r->keep != KEEP_SMALL && s->domain[i] == DOMAIN_GLOBAL)) store(r, x);
         }
@@ -88,7 +88,7 @@ static void find_again(Graph *g, Recompute *r) {
         for (int k = 0; k < n->nin; k++) {
             int x = plan_storage(n->in[k])->id;
             if (n->op == OP_reshape) continue;
-            if (is_row(r, n))
+            if (recompute_is_row(r, n))
                 reader[x] = !reader[x] || reader[x] == s->time[i] + 1 ? s->time[i] + 1 : -1;
             else if (s->domain[i] != DOMAIN_GLOBAL) reader[x] = -1;
         }
@@ -102,7 +102,8 @@ static void find_again(Graph *g, Recompute *r) {
 /* The walk counts every node once. */
 static int again_operands(void *user, const Node *n) {
     Recompute *r = user;
-    if (n->backward || !is_row(r, n) || r->kept[n->id] || r->seen[n->id] == r->number) return -1;
+    if (n->backward || !recompute_is_row(r, n) || r->kept[n->id] || r->seen[n->id] == r->number)
+        return -1;
     r->seen[n->id] = r->number;
     r->operations += op_again(n);
     return n->nin;
@@ -138,7 +139,7 @@ static void keep_dear(Graph *g, Recompute *r) {
 
 static int twin_operands(void *user, const Node *old) {
     const Recompute *r = user;
-    bool row = is_row(r, old) && !r->kept[old->id];
+    bool row = recompute_is_row(r, old) && !r->kept[old->id];
     return old->backward || !(row || r->again[old->id]) || r->twin[old->id] ? -1 : old->nin;
 }
 
@@ -161,7 +162,7 @@ static Node *twin(Recompute *r, const Node *n) {
     return twin_or_copy(r, n);
 }
 
-static Node *rule(Rebuild *b, const Node *old, Node **in) {
+static Node *recompute_rule(Rebuild *b, const Node *old, Node **in) {
     Recompute *r = b->user;
     r->into = b;
     if (!old->backward) return NULL;
@@ -181,5 +182,5 @@ Graph *pass_recompute(Graph *g, Keep keep) {
     find_kept(g, &r);
     if (keep == KEEP_SMALL) find_again(g, &r);
     else keep_dear(g, &r);
-    return rebuild(g, rule, &r);
+    return rebuild(g, recompute_rule, &r);
 }

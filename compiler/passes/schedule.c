@@ -144,7 +144,7 @@ static Step *add_step(Builder *b, StepKind kind, bool global, int list) {
 static int list_of_sum(const Builder *b, int sum) { return b->g->node[sum]->in[0]->shape.list; }
 
 /* The row kernel of a slot and a list: its row nodes, then the token sums that end there. */
-static void add_rows(Builder *b, int slot, int list) {
+static void schedule_add_rows(Builder *b, int slot, int list) {
     int n = 0, real = 0, sums = 0;
     for (int i = b->head[slot]; i >= 0; i = b->next[i]) {
         if (b->g->node[i]->shape.list != list) continue;
@@ -268,15 +268,15 @@ static void add_slot(Builder *b, int slot) {
         b->in_slot[b->g->node[i]->shape.list] = true;
     for (int i = b->sum_head[slot]; i >= 0; i = b->sum_next[i])
         b->in_slot[list_of_sum(b, i)] = true;
-    if (first >= 0 && first != last && b->in_slot[first]) add_rows(b, slot, first);
+    if (first >= 0 && first != last && b->in_slot[first]) schedule_add_rows(b, slot, first);
     for (int list = 0; list <= b->lists; list++)
-        if (b->in_slot[list] && list != last && list != first) add_rows(b, slot, list);
-    if (last >= 0 && b->in_slot[last]) add_rows(b, slot, last);
+        if (b->in_slot[list] && list != last && list != first) schedule_add_rows(b, slot, list);
+    if (last >= 0 && b->in_slot[last]) schedule_add_rows(b, slot, last);
 }
 
 /* Two global phases without a token step between them stay separate, because the second one reads
 ** the results of the first. */
-static void walk(Builder *b) {
+static void schedule_walk(Builder *b) {
     for (int t = 0; t <= b->s->times; t++) {
         if (t % 2 == 0) add_slot(b, t);
         else {
@@ -350,7 +350,7 @@ Plan *pass_schedule(Graph *g, const Alike *alike) {
     p->buffer = graph_alloc(g, n * sizeof *p->buffer);
     find_parts(&b);
     file_nodes(&b);
-    walk(&b);
+    schedule_walk(&b);
     add_constant_parts(&b);
     find_earliest(p);
     list_sides(p);

@@ -56,7 +56,7 @@ static int64_t floats(const Siblings *b, const Node *n) {
 }
 
 /* By when a consumer wants its operand. */
-static int wanted(const Siblings *b, const Node *consumer) {
+static int siblings_wanted(const Siblings *b, const Node *consumer) {
     int slot = b->at[consumer->id];
     return slot == NEVER ? b->s->time[consumer->id] - 1 : slot;
 }
@@ -128,7 +128,7 @@ static void bound_node(Siblings *b, const Node *n) {
     for (int k = b->first_user[n->id]; b->later && k < b->first_user[n->id + 1]; k++) {
         const Node *user = b->g->node[b->user[k]];
         if (is_sum(n)) bound_by(b, r, b->s->time[n->id] - 1);
-        else if (!is_inside(b, user, root)) bound_by(b, r, wanted(b, user));
+        else if (!is_inside(b, user, root)) bound_by(b, r, siblings_wanted(b, user));
     }
 }
 
@@ -161,14 +161,14 @@ static void weigh_results(Siblings *b) {
 
 /* == The walk ============================================================= */
 
-static void pass(Siblings *b, const Node *n) {
+static void siblings_pass(Siblings *b, const Node *n) {
     int slot = b->at[n->id];
     b->near[n->id] = is_sum(n) ? NEVER : nearer(b, b->near[n->id], slot);
     for (int k = 0; k < n->nin; k++)
         b->near[n->in[k]->id] = slot;
 }
 
-static void move(Siblings *b, const Node *n) {
+static void siblings_move(Siblings *b, const Node *n) {
     const SlotRegion *r = &b->region[root_of(b, n->id)];
     if (r->to == NEVER || 2 * r->saved < r->kept) return;
     if (is_sum(n)) b->s->partial[n->id] = r->to;
@@ -191,14 +191,14 @@ static void join_regions(Siblings *b) {
     each_value(b, weigh);
     weigh_results(b);
     for (int i = b->head[slot]; i >= 0; i = b->next[i])
-        move(b, b->g->node[i]);
+        siblings_move(b, b->g->node[i]);
 }
 
 static void join_slot(Siblings *b, int slot) {
     b->slot = slot;
     if (any_may_move(b)) join_regions(b);
     for (int i = b->head[slot]; i >= 0; i = b->next[i])
-        pass(b, b->g->node[i]);
+        siblings_pass(b, b->g->node[i]);
 }
 
 static void file(Siblings *b) {
@@ -241,7 +241,7 @@ static void find_barriers(Siblings *b) {
         b->barriers[t] += b->barriers[t - 1];
 }
 
-static void walk(Siblings *b, bool backward, bool later) {
+static void siblings_walk(Siblings *b, bool backward, bool later) {
     int last = (b->s->times - 1) & ~1;
     b->backward = backward;
     b->later = later;
@@ -264,7 +264,7 @@ void siblings_join(Graph *g, Slots *s) {
     b.first_user = graph_scratch(g, n * sizeof *b.first_user);
     find_users(&b);
     find_barriers(&b);
-    walk(&b, false, false);
-    walk(&b, false, true);
-    walk(&b, true, true);
+    siblings_walk(&b, false, false);
+    siblings_walk(&b, false, true);
+    siblings_walk(&b, true, true);
 }

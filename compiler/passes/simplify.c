@@ -53,13 +53,15 @@ static bool is_constant(Rebuild *r, const Node *n, double value) {
     return constant(r, n, &v) && v == value;
 }
 
-static bool fits(const Node *x, const Node *old) { return shape_equal(&x->shape, &old->shape); }
+static bool simplify_fits(const Node *x, const Node *old) {
+    return shape_equal(&x->shape, &old->shape);
+}
 
 /* x + 0 = x;  0 + x = x;  x + x = 2 x */
 static Node *add_zero(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add) return NULL;
-    if (fits(in[0], old) && is_constant(r, in[1], 0)) return in[0];
-    if (fits(in[1], old) && is_constant(r, in[0], 0)) return in[1];
+    if (simplify_fits(in[0], old) && is_constant(r, in[1], 0)) return in[0];
+    if (simplify_fits(in[1], old) && is_constant(r, in[0], 0)) return in[1];
     if (in[0] == in[1]) return op_scale(in[0], 2);
     return NULL;
 }
@@ -69,7 +71,7 @@ static Node *add_later(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add) return NULL;
     for (int i = 0; i < 2; i++) {
         Node *zero = in[i], *x = in[1 - i];
-        if (zero->op == OP_after && fits(x, old) && is_constant(r, zero->in[0], 0))
+        if (zero->op == OP_after && simplify_fits(x, old) && is_constant(r, zero->in[0], 0))
             return op_after(x, zero->nin - 1, &zero->in[1]);
     }
     return NULL;
@@ -78,8 +80,8 @@ static Node *add_later(Rebuild *r, const Node *old, Node **in) {
 /* x * 1 = x;  1 * x = x */
 static Node *mul_one(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_mul) return NULL;
-    if (fits(in[0], old) && is_constant(r, in[1], 1)) return in[0];
-    if (fits(in[1], old) && is_constant(r, in[0], 1)) return in[1];
+    if (simplify_fits(in[0], old) && is_constant(r, in[1], 1)) return in[0];
+    if (simplify_fits(in[1], old) && is_constant(r, in[0], 1)) return in[1];
     return NULL;
 }
 
@@ -88,7 +90,7 @@ static Node *select_known(Rebuild *r, const Node *old, Node **in) {
     double c;
     if (old->op != OP_select || !constant(r, in[0], &c)) return NULL;
     Node *x = c > 0 ? in[1] : in[2];
-    return fits(x, old) ? x : NULL;
+    return simplify_fits(x, old) ? x : NULL;
 }
 
 /* f(x * 1, y) = f(x, y) if the 1 only repeats x and y is as wide without it: the gradient of a sum
@@ -101,7 +103,7 @@ static Node *drop_repeat(Rebuild *r, const Node *old, Node **in) {
         const char *error;
         in[i] = keep->in[0];
         Node *n = node_new(r->to, old->op, old->nin, in, *old->attr, &error);
-        if (n && fits(n, old)) return n;
+        if (n && simplify_fits(n, old)) return n;
         in[i] = keep;
     }
     return NULL;
@@ -122,7 +124,7 @@ static int64_t piece_length(const Node *x, int piece) {
 }
 
 /* The next part, the first one at first; false: there is none. */
-static bool next_part(Cuts *c) {
+static bool simplify_next_part(Cuts *c) {
     for (int k = 0; k < 2; k++) {
         c->first[k] += c->count;
         if (c->first[k] == piece_length(c->x[k], c->piece[k])) c->piece[k]++, c->first[k] = 0;
@@ -134,7 +136,7 @@ static bool next_part(Cuts *c) {
     return true;
 }
 
-static Node *part_of(const Cuts *c, int k) {
+static Node *simplify_part_of(const Cuts *c, int k) {
     Node *piece = c->x[k]->in[c->piece[k]];
     int axis = c->x[k]->attr->axis;
     return c->count == piece->shape.dim[axis] ? piece
@@ -150,18 +152,19 @@ static bool is_zero_part(Rebuild *r, const Cuts *c, int k) {
 ** nothing else reads the operands, so that they need not be written. */
 static Node *add_concat(Rebuild *r, const Node *old, Node **in) {
     if (old->op != OP_add || in[0]->op != OP_concat || in[1]->op != OP_concat
-        || in[0]->attr->axis != in[1]->attr->axis || !fits(in[0], old) || !fits(in[1], old))
+        || in[0]->attr->axis != in[1]->attr->axis || !simplify_fits(in[0], old)
+        || !simplify_fits(in[1], old))
         return NULL;
     const int *uses = ((const Simplify *)r->user)->uses;
     bool alone = uses[old->in[0]->id] == 1 && uses[old->in[1]->id] == 1;
     int axis = in[0]->attr->axis, n = 0, parts = 0;
     int64_t sums = 0;
-    for (Cuts c = { .x = { in[0], in[1] } }; next_part(&c); parts++)
+    for (Cuts c = { .x = { in[0], in[1] } }; simplify_next_part(&c); parts++)
         if (!is_zero_part(r, &c, 0) && !is_zero_part(r, &c, 1)) sums += c.count;
     if (2 * sums > old->shape.dim[axis] && (!alone || parts > FEW_PARTS)) return NULL;
     Node **piece = graph_alloc(r->to, (size_t)(in[0]->nin + in[1]->nin) * sizeof *piece);
-    for (Cuts c = { .x = { in[0], in[1] } }; next_part(&c);) {
-        Node *a = part_of(&c, 0), *b = part_of(&c, 1);
+    for (Cuts c = { .x = { in[0], in[1] } }; simplify_next_part(&c);) {
+        Node *a = simplify_part_of(&c, 0), *b = simplify_part_of(&c, 1);
         piece[n++] = is_zero_part(r, &c, 0) ? b : is_zero_part(r, &c, 1) ? a : op_add(a, b);
     }
     return op_concat(r->to, n, piece, axis);
@@ -178,7 +181,7 @@ static Node *slice_stack(const Node *old, Node **in) {
 }
 
 /* x[k], without that axis. */
-static Node *row_of(Node *x, int64_t k) {
+static Node *simplify_row_of(Node *x, int64_t k) {
     Shape s = x->shape;
     s.rank--;
     memmove(s.dim, s.dim + 1, (size_t)s.rank * sizeof *s.dim);
@@ -219,7 +222,7 @@ static Node *concat_stack(Rebuild *r, const Node *old, Node **in) {
         int64_t first, rows = in[i]->shape.dim[0];
         const Node *stack = stack_of(in[i], &first);
         for (int64_t k = 0; k < rows; k++)
-            piece[n++] = stack ? stack->in[first + k] : row_of(in[i], k);
+            piece[n++] = stack ? stack->in[first + k] : simplify_row_of(in[i], k);
     }
     return op_stack(r->to, n, piece);
 }
@@ -227,10 +230,10 @@ static Node *concat_stack(Rebuild *r, const Node *old, Node **in) {
 /* reshape(reshape(x)) = reshape(x);  a reshape to the same shape = x */
 static Node *reshape_twice(const Node *old, Node **in) {
     if (old->op != OP_reshape) return NULL;
-    if (fits(in[0], old)) return in[0];
+    if (simplify_fits(in[0], old)) return in[0];
     if (in[0]->op != OP_reshape) return NULL;
     Shape s = old->shape;
-    return fits(in[0]->in[0], old) ? in[0]->in[0] : op_reshape(in[0]->in[0], &s);
+    return simplify_fits(in[0]->in[0], old) ? in[0]->in[0] : op_reshape(in[0]->in[0], &s);
 }
 
 /* sum over an axis of length 1 = reshape */
@@ -264,7 +267,7 @@ static Node *sum_factor(const Node *old, Node **in) {
         if (!constant_along(c, rank, axis) || constant_along(x, rank, axis)) continue;
         if (x->shape.rank != rank || x->shape.lead != in[0]->shape.lead) continue;
         Node *y = op_mul(op_sum(x, axis), drop_axis(c, rank, axis));
-        if (fits(y, old)) return y;
+        if (simplify_fits(y, old)) return y;
     }
     return NULL;
 }
@@ -277,9 +280,9 @@ static Node *sum_inner_factor(const Node *old, Node **in) {
     Node *inner = in[0]->in[0], *c = inner->in[0], *y = inner->in[1], *z = in[0]->in[1];
     if (!constant_along(c, rank, axis) || constant_along(y, rank, axis)) return NULL;
     Node *x = op_mul(z, y);
-    if (!fits(x, in[0])) return NULL;
+    if (!simplify_fits(x, in[0])) return NULL;
     Node *sum = op_mul(op_sum(x, axis), drop_axis(c, rank, axis));
-    return fits(sum, old) ? sum : NULL;
+    return simplify_fits(sum, old) ? sum : NULL;
 }
 
 static bool is_product(const Node *n) { return op_info[n->op].class == CONTRACT && n->nin == 2; }
@@ -288,7 +291,7 @@ static bool is_product(const Node *n) { return op_info[n->op].class == CONTRACT 
 ** the result of the first in place, if nothing else reads the second. */
 static Node *add_products(Rebuild *r, const Node *old, Node **in) {
     const int *uses = ((const Simplify *)r->user)->uses;
-    if (old->op != OP_add || !fits(in[0], old) || !fits(in[1], old)) return NULL;
+    if (old->op != OP_add || !simplify_fits(in[0], old) || !simplify_fits(in[1], old)) return NULL;
     if (op_info[in[0]->op].class != CONTRACT) return NULL;
     if (!is_product(in[1]) || uses[old->in[0]->id] > 1 || uses[old->in[1]->id] > 1) return NULL;
     const char *error;
@@ -298,7 +301,7 @@ static Node *add_products(Rebuild *r, const Node *old, Node **in) {
     return n;
 }
 
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *simplify_rule(Rebuild *r, const Node *old, Node **in) {
     Node *n;
     if ((n = add_zero(r, old, in)) || (n = add_later(r, old, in)) || (n = mul_one(r, old, in))
         || (n = select_known(r, old, in)) || (n = drop_repeat(r, old, in))
@@ -313,5 +316,5 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 Graph *pass_simplify(Graph *g) {
     const bool *needed = graph_needed(g);
     Simplify s = { .mem = g, .uses = graph_uses(g, needed) };
-    return rebuild_needed(g, needed, rule, &s);
+    return rebuild_needed(g, needed, simplify_rule, &s);
 }

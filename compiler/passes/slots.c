@@ -60,7 +60,7 @@ static Domain domain_of(const Slots *s, const Node *n) {
 }
 
 /* The node that makes the list whose rows n has; NULL if n has rows of all tokens, or none. */
-static const Node *list_of(const Slots *s, const Node *n) {
+static const Node *slots_list_of(const Slots *s, const Node *n) {
     return n->shape.lead == LEAD_TOKENS && n->shape.list ? s->list[n->shape.list] : NULL;
 }
 
@@ -68,8 +68,8 @@ static int phase_of(const Slots *s, const Node *n) {
     Domain own = s->domain[n->id];
     int phase = own == DOMAIN_GLOBAL || own == DOMAIN_UNIFORM;
     if (op_info[n->op].class == SIDE) return s->phase[n->in[0]->id];
-    if (list_of(s, n) && s->phase[list_of(s, n)->id] + 1 > phase)
-        phase = s->phase[list_of(s, n)->id] + 1 + (own == DOMAIN_GLOBAL);
+    if (slots_list_of(s, n) && s->phase[slots_list_of(s, n)->id] + 1 > phase)
+        phase = s->phase[slots_list_of(s, n)->id] + 1 + (own == DOMAIN_GLOBAL);
     for (int i = 0; i < n->nin; i++) {
         int p = s->phase[n->in[i]->id];
         switch (s->domain[n->in[i]->id]) {
@@ -127,7 +127,7 @@ static void time_anchors(Graph *g, Slots *s) {
 
 /* The first slot in which all operands of a row node are available. */
 static int earliest(const Slots *s, const int *asap, const Node *n) {
-    int t = list_of(s, n) ? s->time[list_of(s, n)->id] + 1 : 0;
+    int t = slots_list_of(s, n) ? s->time[slots_list_of(s, n)->id] + 1 : 0;
     for (int i = 0; i < n->nin; i++) {
         int id = n->in[i]->id;
         Domain d = s->domain[id];
@@ -138,7 +138,7 @@ static int earliest(const Slots *s, const int *asap, const Node *n) {
     return t;
 }
 
-static bool is_row(const Slots *s, const Node *n) {
+static bool slots_is_row(const Slots *s, const Node *n) {
     return s->needed[n->id] && s->domain[n->id] == DOMAIN_ROW;
 }
 
@@ -148,10 +148,10 @@ static bool is_sum(const Slots *s, const Node *n) {
 
 /* The latest slot in which an operand still serves its consumer.  A gather or scatter must come
 ** before everything that works on the same list's rows. */
-static int wanted(const Slots *s, const Node *consumer) {
+static int slots_wanted(const Slots *s, const Node *consumer) {
     if (consumer->op == OP_gather || consumer->op == OP_scatter) return s->start[consumer->id] - 1;
     if (op_info[consumer->op].class == TOKENSUM) return s->partial[consumer->id];
-    return is_row(s, consumer) ? s->time[consumer->id] : s->time[consumer->id] - 1;
+    return slots_is_row(s, consumer) ? s->time[consumer->id] : s->time[consumer->id] - 1;
 }
 
 static int lower(int a, int b) { return a < b ? a : b; }
@@ -165,8 +165,8 @@ static int *new_times(Graph *g) {
 /* The last slot that serves a consumer.  For a twin without a time, it is the last slot that serves
 ** the twin's own consumers. */
 static int allowed(const Slots *s, const Node *consumer, const int *limit) {
-    return is_row(s, consumer) && s->time[consumer->id] < 0 ? limit[consumer->id]
-                                                            : wanted(s, consumer);
+    return slots_is_row(s, consumer) && s->time[consumer->id] < 0 ? limit[consumer->id]
+                                                                  : slots_wanted(s, consumer);
 }
 
 /* Row nodes that the training step computes before an anchor are computed before it here too. */
@@ -174,7 +174,7 @@ static void limit_as_training(const Graph *g, const Slots *s, const int *asap, c
                               int *limit) {
     for (int i = 0; alike && i < g->n; i++) {
         const Node *anchor = alike->before[i];
-        if (!anchor || !is_row(s, g->node[i]) || !s->needed[anchor->id]) continue;
+        if (!anchor || !slots_is_row(s, g->node[i]) || !s->needed[anchor->id]) continue;
         limit[i] = s->time[anchor->id] - 1 > asap[i] ? s->time[anchor->id] - 1 : asap[i];
     }
 }
@@ -188,17 +188,18 @@ static void time_late(Graph *g, Slots *s, const int *asap, const Alike *alike, b
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
         if (!s->needed[i]) continue;
-        if (is_row(s, n) && (s->twin[i] ? twins : !twins && !n->backward))
+        if (slots_is_row(s, n) && (s->twin[i] ? twins : !twins && !n->backward))
             s->time[i] = late[i] < s->times ? lower(late[i], limit[i])
                 : twins                     ? -1
                                             : lower(asap[i], limit[i]);
         for (int k = 0; k < n->nin; k++) {
             int x = n->in[k]->id;
-            if (!is_row(s, n->in[k]) || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n))) continue;
+            if (!slots_is_row(s, n->in[k]) || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n)))
+                continue;
             limit[x] = lower(limit[x], allowed(s, n, limit));
             if (twins && s->domain[i] == DOMAIN_GLOBAL && !is_sum(s, n)) continue;
-            if (is_row(s, n) && s->time[i] < 0) continue;
-            late[x] = lower(late[x], wanted(s, n));
+            if (slots_is_row(s, n) && s->time[i] < 0) continue;
+            late[x] = lower(late[x], slots_wanted(s, n));
         }
     }
 }
@@ -209,10 +210,10 @@ static void time_twins(Graph *g, Slots *s, const int *asap) {
     int *limit = new_times(g);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
-        if (!is_row(s, n) || !s->twin[i] || s->time[i] >= 0) continue;
+        if (!slots_is_row(s, n) || !s->twin[i] || s->time[i] >= 0) continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
-            if (is_row(s, x) && s->twin[x->id] && s->time[x->id] > s->time[i])
+            if (slots_is_row(s, x) && s->twin[x->id] && s->time[x->id] > s->time[i])
                 s->time[i] = s->time[x->id];
         }
         if (s->time[i] >= 0 && s->time[i] < asap[i]) s->time[i] = asap[i];
@@ -220,9 +221,9 @@ static void time_twins(Graph *g, Slots *s, const int *asap) {
     for (int i = g->n; i-- > 0;) {
         const Node *n = g->node[i];
         if (!s->needed[i] || op_info[n->op].class == SOURCE) continue;
-        if (is_row(s, n) && s->time[i] < 0) s->time[i] = limit[i];
+        if (slots_is_row(s, n) && s->time[i] < 0) s->time[i] = limit[i];
         for (int k = 0; k < n->nin; k++)
-            limit[n->in[k]->id] = lower(limit[n->in[k]->id], wanted(s, n));
+            limit[n->in[k]->id] = lower(limit[n->in[k]->id], slots_wanted(s, n));
     }
 }
 
@@ -230,7 +231,7 @@ static void time_rows(Graph *g, Slots *s, const Alike *alike) {
     int *asap = graph_scratch(g, ((size_t)g->n + 1) * sizeof *asap);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
-        if (is_row(s, n)) s->time[i] = asap[i] = earliest(s, asap, n);
+        if (slots_is_row(s, n)) s->time[i] = asap[i] = earliest(s, asap, n);
         if (is_sum(s, n)) s->partial[i] = earliest(s, asap, n);
     }
     time_late(g, s, asap, alike, false); /* forward */
@@ -247,7 +248,7 @@ static void check_order(const Graph *g, const Slots *s) {
             continue;
         for (int k = 0; k < n->nin; k++) {
             const Node *x = n->in[k];
-            if (is_row(s, x) && s->time[x->id] > wanted(s, n))
+            if (slots_is_row(s, x) && s->time[x->id] > slots_wanted(s, n))
                 bug(n, "runs at %d, before its operand %%%d at %d", s->time[i], x->id,
                     s->time[x->id]);
         }

@@ -109,7 +109,7 @@ typedef struct Decided {
     const int *bits;
 } Decided;
 
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *matrices_rule(Rebuild *r, const Node *old, Node **in) {
     const Decided *d = r->user;
     (void)in;
     const Param *of = old->op == OP_param ? graph_find_param(d->model, old->attr->name) : NULL;
@@ -119,5 +119,5 @@ static Node *rule(Rebuild *r, const Node *old, Node **in) {
 
 Graph *pass_small(Graph *g, const Graph *model, const int *bits) {
     Decided d = { model, bits };
-    return rebuild(g, rule, &d);
+    return rebuild(g, matrices_rule, &d);
 }

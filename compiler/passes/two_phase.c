@@ -49,7 +49,7 @@ static bool all_tokens(const Node *stack) {
 }
 
 /* Operand 'side' of the product has the values of sources, the other operand their weights. */
-static bool match(const Node *root, int side, StackRead *out, Notes *notes) {
+static bool two_phase_match(const Node *root, int side, StackRead *out, Notes *notes) {
     const Node *product = root->in[0], *values = product->in[side],
                *weights = product->in[1 - side];
     const Node *stack = plan_storage(values), *soft = plan_storage(weights);
@@ -73,7 +73,7 @@ static bool find_read(const Node *n, StackRead *out, Notes *notes) {
     if (n->op != OP_sum || n->attr->axis != 0 || n->shape.lead != LEAD_TOKENS
         || n->in[0]->op != OP_mul)
         return false;
-    return match(n, 0, out, notes) || match(n, 1, out, notes);
+    return two_phase_match(n, 0, out, notes) || two_phase_match(n, 1, out, notes);
 }
 
 static void find_reads(Pass *p) {
@@ -181,7 +181,7 @@ static Sums merge(const StackRead *read, Sums a, Sums b) {
     return (Sums){ b.peak, op_add(op_mul(a.sum, c), b.sum), op_add(op_mul(a.acc, c), b.acc) };
 }
 
-static Node *rule(Rebuild *r, const Node *old, Node **in) {
+static Node *two_phase_rule(Rebuild *r, const Node *old, Node **in) {
     (void)in;
     Pass *p = r->user;
     int i = p->read_of[old->id];
@@ -227,5 +227,5 @@ Graph *pass_two_phase(Graph *g, TwoPhase how) {
     p.read_of = graph_alloc(p.g, n * sizeof *p.read_of);
     p.notes = notes_new(p.g);
     find_reads(&p);
-    return form_groups(&p, how) ? rebuild(p.g, rule, &p) : p.g;
+    return form_groups(&p, how) ? rebuild(p.g, two_phase_rule, &p) : p.g;
 }

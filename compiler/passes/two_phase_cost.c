@@ -53,7 +53,7 @@ typedef struct GroupCost {
     Notes *notes;
 } GroupCost;
 
-static int64_t row_of(const StackRead *r) { return shape_count(&r->stack->in[0]->shape); }
+static int64_t cost_row_of(const StackRead *r) { return shape_count(&r->stack->in[0]->shape); }
 
 static double rows_apart(const GroupCost *c, int i) {
     return APART * SOURCE_ROWS * c->read[i].stack->nin;
@@ -63,7 +63,7 @@ static double rows_apart(const GroupCost *c, int i) {
 ** smaller, consecutive reads find the sources in the cache, and two phases take as long, as
 ** measured. */
 static bool leaves_cache(const StackRead *r, int shared) {
-    return 4 * CHUNK_TOKENS * row_of(r) * shared > BEYOND_CACHE;
+    return 4 * CHUNK_TOKENS * cost_row_of(r) * shared > BEYOND_CACHE;
 }
 
 /* Negative if the reads share too little for it. */

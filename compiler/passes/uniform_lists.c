@@ -21,7 +21,7 @@ struct UniformLists {
     Table known;          /* beginnings of the longest ones */
 };
 
-static bool is_long(const Node *n) {
+static bool lists_is_long(const Node *n) {
     if (n->op != OP_stack || n->shape.lead != LEAD_NONE || n->nin <= RUN_PIECES) return false;
     for (int i = 0; i < n->nin; i++) {
         const Node *x = plan_storage(n->in[i]);
@@ -73,7 +73,7 @@ UniformLists *uniform_lists(Graph *g) {
     *u = (UniformLists){ .g = g, .longest = graph_alloc(g, size), .kept = graph_alloc(g, size) };
     int n = 0;
     for (int i = 0; i < g->n; i++)
-        if (is_long(g->node[i])) stack[n++] = g->node[i];
+        if (lists_is_long(g->node[i])) stack[n++] = g->node[i];
     qsort(stack, (size_t)n, sizeof *stack, by_length);
     for (int i = 0; i < n; i++) {
         const Node *longest = find_longest(u, stack[i]);
@@ -97,7 +97,7 @@ static Node *piece(Rebuild *r, const Node *x) {
 }
 
 /* Joined, not stacked: what is joined is stored. */
-static Node *keep(Rebuild *r, const Node *stack) {
+static Node *lists_keep(Rebuild *r, const Node *stack) {
     Node **x = graph_alloc(r->to, (size_t)stack->nin * sizeof *x);
     for (int i = 0; i < stack->nin; i++)
         x[i] = piece(r, stack->in[i]);
@@ -107,6 +107,6 @@ static Node *keep(Rebuild *r, const Node *stack) {
 Node *uniform_list(UniformLists *u, Rebuild *r, const Node *old) {
     const Node *longest = u->longest[old->id];
     if (!longest) return NULL;
-    if (!u->kept[longest->id]) u->kept[longest->id] = keep(r, longest);
+    if (!u->kept[longest->id]) u->kept[longest->id] = lists_keep(r, longest);
     return op_slice(u->kept[longest->id], 0, 0, old->nin);
 }

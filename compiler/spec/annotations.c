@@ -51,7 +51,7 @@ static const char classes[] =
     "---a line that is printed with the model\n"
     "---@param text string\nfunction machine:note(text) end\n\n";
 
-static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool annotations_is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 /* The parameters of "name(x, {axis, ...}, w)": words outside of braces, one per argument. */
 static int parameters(const char *usage, char name[8][24]) {
@@ -63,9 +63,9 @@ static int parameters(const char *usage, char name[8][24]) {
         if (*s == '{' && fresh)
             snprintf(name[n], sizeof name[0], "list%d", n + 1), n++, fresh = false;
         depth += (*s == '{') - (*s == '}');
-        if (!fresh || depth || !is_letter(*s)) continue;
+        if (!fresh || depth || !annotations_is_letter(*s)) continue;
         size_t length = 0;
-        while (is_letter(s[length]))
+        while (annotations_is_letter(s[length]))
             length++;
         snprintf(name[n++], sizeof name[0], "%.*s", (int)length, s);
         s += length - 1;
@@ -74,7 +74,7 @@ static int parameters(const char *usage, char name[8][24]) {
     return n;
 }
 
-static const char *type_of(const char *parameter) {
+static const char *annotations_type_of(const char *parameter) {
     static const char *const integers[] = { "axis", "first", "count" };
     for (int i = 0; i < 3; i++)
         if (!strcmp(parameter, integers[i])) return "integer";
@@ -88,7 +88,8 @@ static void annotate(FILE *f, const char *name, const char *usage, const char *h
     for (int i = 0; i < n; i++) {
         bool optional = i > 0
             && (!strcmp(parameter[i], "axis") || !strncmp(parameter[i], "list", 4));
-        fprintf(f, "---@param %s%s %s\n", parameter[i], optional ? "?" : "", type_of(parameter[i]));
+        fprintf(f, "---@param %s%s %s\n", parameter[i], optional ? "?" : "",
+                annotations_type_of(parameter[i]));
     }
     fprintf(f, "---@return strata.tensor\nfunction %s(", name);
     for (int i = 0; i < n; i++)

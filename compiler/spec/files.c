@@ -30,7 +30,7 @@ static SourceFile *remember(Front *f, const char *path, size_t size) {
 }
 
 /* NULL, or what went wrong. */
-static const char *read_all(int fd, SourceFile *s) {
+static const char *files_read_all(int fd, SourceFile *s) {
     size_t got = 0;
     while (got < s->size) {
         ssize_t n = read(fd, s->text + got, s->size - got);
@@ -74,7 +74,7 @@ int files_read(Front *f, const char *file, const char *path, size_t most, Source
         wrong = "it is larger than that";
     } else {
         *s = remember(f, path, (size_t)st.st_size);
-        wrong = *s ? read_all(fd, *s) : strerror(ENOMEM);
+        wrong = *s ? files_read_all(fd, *s) : strerror(ENOMEM);
         if (!*s) status = 3;
     }
     if (fd >= 0) close(fd);
@@ -175,7 +175,7 @@ static bool module_file(const char *name, char *file, size_t size) {
 }
 
 /* The real path of a file in the spec's folder; NULL: it is not there, or outside. */
-static char *find(Front *f, const char *file, bool *outside) {
+static char *files_find(Front *f, const char *file, bool *outside) {
     char path[PATH_MAX];
     *outside = false;
     if (!f->folder || snprintf(path, sizeof path, "%s/%s", f->folder, file) >= (int)sizeof path)
@@ -193,7 +193,7 @@ static char *find(Front *f, const char *file, bool *outside) {
 const char *files_real(lua_State *L, const char *what, const char *file) {
     bool outside;
     errno = 0;
-    char *real = find(front(L), file, &outside);
+    char *real = files_find(front(L), file, &outside);
     check_search(L, real || outside ? 0 : errno);
     if (!real)
         spec_fail(L,

@@ -19,10 +19,10 @@ static bool is_small(size_t size) {
     return size <= HEAP_STEP * HEAP_SIZES;
 #endif
 }
-static size_t list_of(size_t size) { return (size - 1) / HEAP_STEP; }
+static size_t heap_list_of(size_t size) { return (size - 1) / HEAP_STEP; }
 
 static void *take_small(Heap *h, size_t size) {
-    size_t list = list_of(size), whole = (list + 1) * HEAP_STEP;
+    size_t list = heap_list_of(size), whole = (list + 1) * HEAP_STEP;
     HeapPiece *p = h->left[list];
     if (p) {
         h->left[list] = p->next;
@@ -48,15 +48,15 @@ void heap_give(Heap *h, void *p, size_t size) {
         return;
     }
     HeapPiece *piece = p;
-    piece->next = h->left[list_of(size)];
-    h->left[list_of(size)] = piece;
+    piece->next = h->left[heap_list_of(size)];
+    h->left[heap_list_of(size)] = piece;
 }
 
 void *heap_resize(Heap *h, void *p, size_t old, size_t size) {
     static_assert(HEAP_STEP % alignof(max_align_t) == 0, "blocks are aligned for anything");
     if (!p) return is_small(size) ? take_small(h, size) : malloc(size);
     if (!is_small(old) && !is_small(size)) return realloc(p, size);
-    if (is_small(old) && is_small(size) && list_of(old) == list_of(size)) return p;
+    if (is_small(old) && is_small(size) && heap_list_of(old) == heap_list_of(size)) return p;
     void *q = is_small(size) ? take_small(h, size) : malloc(size);
     if (!q) return NULL;
     memcpy(q, p, old < size ? old : size);

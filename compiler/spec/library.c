@@ -21,16 +21,16 @@ const char *spec_library_text(const char *chunk, size_t *size) {
     return NULL;
 }
 
-static const Embedded *find(const Embedded *file, int count, const char *name) {
+static const Embedded *library_find(const Embedded *file, int count, const char *name) {
     for (int i = 0; i < count; i++)
         if (!strcmp(file[i].name, name)) return &file[i];
     return NULL;
 }
 
 void library_load(lua_State *L, const char *name) {
-    const Embedded *file = find(library_file, library_count, name);
-    if (!file) file = find(importers_file, importers_count, name);
-    if (!file) file = find(exporters_file, exporters_count, name);
+    const Embedded *file = library_find(library_file, library_count, name);
+    if (!file) file = library_find(importers_file, importers_count, name);
+    if (!file) file = library_find(exporters_file, exporters_count, name);
     if (!file) spec_fail(L, "expected a file of the library, found '%s'", name);
     const char *chunk = lua_pushfstring(L, "=library/%s", name);
     if (luaL_loadbufferx(L, (const char *)file->text, file->size, chunk, "t")) lua_error(L);

@@ -272,7 +272,7 @@ static const char *const from_math[] = { "abs",  "ceil", "cos", "exp",        "f
                                          "modf", "pi",   "sin", "sqrt",       "tan",   "tointeger",
                                          "type", "ult",  NULL };
 
-static void copy(lua_State *L, int from, int to, const char *const *names) {
+static void sandbox_copy(lua_State *L, int from, int to, const char *const *names) {
     for (; *names; names++) {
         lua_getfield(L, from, *names);
         lua_setfield(L, to, *names);
@@ -287,7 +287,7 @@ static void copy_library(lua_State *L, int to, const char *name, lua_CFunction o
     lua_call(L, 1, 1);
     int from = lua_gettop(L);
     lua_newtable(L);
-    copy(L, from, from + 1, names);
+    sandbox_copy(L, from, from + 1, names);
     if (open == luaopen_string) {
         lua_getfield(L, from, "format");
         lua_pushcclosure(L, call_format, 1);
@@ -310,7 +310,7 @@ void sandbox_open(lua_State *L) {
     int to = lua_gettop(L);
     lua_pushcfunction(L, luaopen_base);
     lua_call(L, 0, 1);
-    copy(L, to + 1, to, from_base);
+    sandbox_copy(L, to + 1, to, from_base);
     lua_settop(L, to);
     luaL_setfuncs(L, ours, 0);
     copy_library(L, to, "string", luaopen_string, from_string);

@@ -30,7 +30,7 @@ void front_library(lua_State *L) {
 }
 
 /* (NULL): the library, which is the same for all specs */
-static int prepare(lua_State *L) {
+static int spec_prepare(lua_State *L) {
     front_library(L);
     return 1;
 }
@@ -42,7 +42,7 @@ typedef struct SpecSource {
 } SpecSource;
 
 /* (source, library): everything else that can go wrong happens in here */
-static int run(lua_State *L) {
+static int spec_run(lua_State *L) {
     const SpecSource *s = lua_touserdata(L, 1);
     int library = 2;
     files_open(L, s->path);
@@ -188,7 +188,7 @@ static void keep_lists(Model *m, Graph *g, Node *const *source, Node *const *twi
 
 /* Moves the model to a graph of its own, with what the outputs need; 0, or the
 ** status of front_call. */
-static int finish(Front *f) {
+static int spec_finish(Front *f) {
     static const char *const outputs[] = { "logits", "nll", "cross_entropy", "loss", NULL };
     Model *m = f->m;
     Node **twin = graph_alloc(f->g, ((size_t)f->g->n + 1) * sizeof *twin), **source = m->source;
@@ -234,7 +234,7 @@ Front *spec_open(const SpecLimits *limits, bool dense) {
     Front *f = front_new(limits);
     if (!f) return NULL;
     f->dense = dense;
-    f->opened = front_call(f, prepare, NULL);
+    f->opened = front_call(f, spec_prepare, NULL);
     return f;
 }
 
@@ -249,8 +249,8 @@ static Model *read_source(Front *f, SpecSource source, Error *e) {
     m->file = graph_string(f->g, path);
     snprintf(f->stuck, sizeof f->stuck, "%s:1", path);
     int status = f->opened;
-    if (!status) status = front_call(f, run, &source);
-    if (!status) status = finish(f);
+    if (!status) status = front_call(f, spec_run, &source);
+    if (!status) status = spec_finish(f);
     if (status) spec_report(f, status, e);
     front_free(f);
     if (!status) return m;

@@ -14,7 +14,7 @@
 /* Of "NAME=VALUE". */
 static size_t name_length(const char *word) { return strcspn(word, "="); }
 
-static bool is_named(const char *word, const char *name) {
+static bool options_is_named(const char *word, const char *name) {
     size_t n = name_length(word);
     return strlen(name) == n && !strncmp(word, name, n);
 }
@@ -53,7 +53,7 @@ static const char *value_text(lua_State *L, int at, bool json) {
     return kept;
 }
 
-static const char *kept(lua_State *L, int at) {
+static const char *options_kept(lua_State *L, int at) {
     return graph_string(front(L)->g, luaL_checkstring(L, at));
 }
 
@@ -91,7 +91,7 @@ int options_call_declare(lua_State *L) {
     Front *f = front(L);
     Model *m = f->m;
     const SpecChoices *c = &f->limit.chosen;
-    const char *name = kept(L, 2);
+    const char *name = options_kept(L, 2);
     Loc at = spec_here(L);
     lua_settop(L, 7);
     if (f->settled)
@@ -102,14 +102,14 @@ int options_call_declare(lua_State *L) {
         spec_fail_at(L, at, "option: expected '%s' to be declared once, found it at %s:%d too",
                      name, before->at.file, before->at.line);
     for (int i = 0; c->used && i < c->n; i++)
-        c->used[i] |= is_named(c->word[i], name);
+        c->used[i] |= options_is_named(c->word[i], name);
     m->option = graph_grown(f->g, m->option, m->noption, &f->optioncap, sizeof *m->option);
     m->option[m->noption++] = (SpecOption){ .name = name,
                                             .value = value_text(L, 3, false),
                                             .json = value_text(L, 3, true),
                                             .initial = value_text(L, 4, false),
-                                            .wanted = kept(L, 5),
-                                            .help = kept(L, 6),
+                                            .wanted = options_kept(L, 5),
+                                            .help = options_kept(L, 6),
                                             .chosen = lua_toboolean(L, 7),
                                             .at = at };
     charge_option(L, &m->option[m->noption - 1]);
@@ -118,9 +118,9 @@ int options_call_declare(lua_State *L) {
 
 /* == Words that nobody declares =========================================== */
 
-static const SpecOption *find_option(const Model *m, const char *word) {
+static const SpecOption *options_find_option(const Model *m, const char *word) {
     for (int i = 0; i < m->noption; i++)
-        if (is_named(word, m->option[i].name)) return &m->option[i];
+        if (options_is_named(word, m->option[i].name)) return &m->option[i];
     return NULL;
 }
 
@@ -162,7 +162,7 @@ int options_call_undeclared(lua_State *L) {
     const SpecChoices *c = &f->limit.chosen;
     f->settled = true;
     for (int i = 0; !c->used && i < c->n; i++) {
-        if (find_option(m, c->word[i])) continue;
+        if (options_find_option(m, c->word[i])) continue;
         Text t = { 0 };
         describe_unused(c->word[i], &m, 1, &t);
         const char *text = graph_string(f->g, t.at ? t.at : "");

@@ -13,7 +13,7 @@ typedef struct TensorName {
     int param;
 } TensorName;
 
-static int by_text(const void *x, const void *y) {
+static int names_by_text(const void *x, const void *y) {
     const TensorName *a = x, *b = y;
     int order = strcmp(a->text, b->text);
     return order ? order : a->param - b->param;
@@ -28,7 +28,7 @@ static TensorName *names_of(const Graph *g, int64_t count) {
             param_tensor_name(g->param[i].node, k, name[n].text, sizeof name[n].text);
             name[n].param = i;
         }
-    qsort(name, (size_t)n, sizeof *name, by_text);
+    qsort(name, (size_t)n, sizeof *name, names_by_text);
     return name;
 }
 

@@ -31,7 +31,7 @@ static bool is_inside(const char *name, size_t length) {
     }
 }
 
-static SourceFile *known(const Front *f, const char *path) {
+static SourceFile *source_known(const Front *f, const char *path) {
     SourceFile *s = f->source;
     while (s && !(s->ids && !strcmp(s->path, path)))
         s = s->next;
@@ -63,7 +63,7 @@ static int64_t parse(lua_State *L, const SourceFile *s) {
 
 static SourceFile *read_tokenizer(lua_State *L, const char *name, const char *path) {
     Front *f = front(L);
-    SourceFile *s = known(f, path);
+    SourceFile *s = source_known(f, path);
     char found[256];
     if (s) return s;
     const char *file = f->tokenizer_from ? f->tokenizer_from : files_real(L, "tokenizer", name);

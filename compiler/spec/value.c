@@ -24,7 +24,7 @@ static void call_library(lua_State *L, int library, const char *function) {
 
 /* (value, library).  A text that is Lua with and without parentheses around it is one expression,
 ** which does not end in a comment. */
-static int check(lua_State *L) {
+static int value_check(lua_State *L) {
     const SpecValue *v = lua_touserdata(L, 1);
     int library = 2;
     if (strlen(v->text) > MAXSTRING / 2)
@@ -56,7 +56,7 @@ int spec_check_value(const SpecValue *v, Error *e) {
     m->file = graph_string(f->g, v->path);
     snprintf(f->stuck, sizeof f->stuck, "%s:1", v->option);
     int status = f->opened;
-    if (!status) status = front_call(f, check, &value);
+    if (!status) status = front_call(f, value_check, &value);
     if (status) spec_report(f, status, e);
     front_free(f);
     spec_free(m);

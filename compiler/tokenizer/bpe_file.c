@@ -13,7 +13,7 @@ const BpePattern bpe_pattern[] = {
     { "qwen2", CONTRACTIONS LETTERS "\\p{N}|" REST, false },
 };
 
-static void add_token(Text *t, const BpeVocabulary *v, int64_t id) {
+static void bpe_file_add_token(Text *t, const BpeVocabulary *v, int64_t id) {
     text_json_string(t, words_text(&v->token, id));
 }
 
@@ -21,7 +21,7 @@ static void add_special(Text *t, const BpeVocabulary *v, int special) {
     text_add(t, "  \"added_tokens\": [");
     for (int i = 0; i < special; i++) {
         text_add(t, "%s\n    {\"id\": %d, \"content\": ", i ? "," : "", i);
-        add_token(t, v, i);
+        bpe_file_add_token(t, v, i);
         text_add(t,
                  ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
                  "\"normalized\": false, \"special\": true}");
@@ -52,15 +52,15 @@ static void add_model(Text *t, const BpeVocabulary *v) {
              "    \"vocab\": {");
     for (int64_t i = 0; i < v->token.words; i++) {
         text_add(t, i ? ",\n      " : "\n      ");
-        add_token(t, v, i);
+        bpe_file_add_token(t, v, i);
         text_add(t, ": %lld", (long long)i);
     }
     text_add(t, "\n    },\n    \"merges\": [");
     for (int64_t i = 0; i < v->merges; i++) {
         text_add(t, i ? ",\n      [" : "\n      [");
-        add_token(t, v, v->merge[i].left);
+        bpe_file_add_token(t, v, v->merge[i].left);
         text_add(t, ", ");
-        add_token(t, v, v->merge[i].right);
+        bpe_file_add_token(t, v, v->merge[i].right);
         text_add(t, "]");
     }
     text_add(t, "%s]\n  }\n", v->merges ? "\n    " : "");

@@ -39,7 +39,7 @@ int bpe_byte_text(int byte, char out[2]) {
 }
 
 /* Bytes whose characters are their own come first, as theirs are smaller. */
-static bool is_own(int byte) { return byte_character(byte) == byte; }
+static bool trainer_is_own(int byte) { return byte_character(byte) == byte; }
 
 static int no_memory(Error *e) { return error_memory(e, "tokenizer train", sizeof(Symbol)); }
 
@@ -50,7 +50,7 @@ int bpe_begin(BpeVocabulary *v, const char *const *special, int specials, Error 
         if (words_add(&v->token, special[i], strlen(special[i]), 0) < 0) return no_memory(e);
     for (int others = 0; others < 2; others++)
         for (int b = 0; b < BPE_BYTES; b++)
-            if (is_own(b) != others
+            if (trainer_is_own(b) != others
                 && words_add(&v->token, text, (size_t)bpe_byte_text(b, text), 0) < 0)
                 return no_memory(e);
     return STATUS_OK;
@@ -64,7 +64,7 @@ void bpe_free(BpeVocabulary *v) {
 
 /* == Words as symbols ===================================================== */
 
-static void add_word(BpeTrainer *t, int32_t w) {
+static void trainer_add_word(BpeTrainer *t, int32_t w) {
     const CountedWord *word = &t->words->word[w];
     const unsigned char *text = (const unsigned char *)words_text(t->words, w);
     int32_t first = (int32_t)t->symbols, last = first + (int32_t)word->length - 1;
@@ -76,7 +76,7 @@ static void add_word(BpeTrainer *t, int32_t w) {
     t->symbols += word->length;
 }
 
-static int add_words(BpeTrainer *t, Error *e) {
+static int trainer_add_words(BpeTrainer *t, Error *e) {
     size_t bytes = t->words->used;
     if (bytes > INT32_MAX)
         return error_set(e, STATUS_LIMIT,
@@ -91,7 +91,7 @@ static int add_words(BpeTrainer *t, Error *e) {
         t->byte_id[b] = (int32_t)id;
     }
     for (int64_t w = 0; w < t->words->words; w++)
-        add_word(t, (int32_t)w);
+        trainer_add_word(t, (int32_t)w);
     pair_counts_queue(&t->pairs);
     return t->pairs.failed ? no_memory(e) : STATUS_OK;
 }
@@ -99,7 +99,7 @@ static int add_words(BpeTrainer *t, Error *e) {
 /* == Merging ============================================================== */
 
 /* The id of what two tokens spell together; -1: no memory. */
-static int64_t join(BpeTrainer *t, int32_t left, int32_t right) {
+static int64_t trainer_join(BpeTrainer *t, int32_t left, int32_t right) {
     WordCounts *token = &t->v->token;
     text_clear(&t->joined);
     text_bytes(&t->joined, words_text(token, left), token->word[left].length);
@@ -141,7 +141,7 @@ static void merge_at(BpeTrainer *t, BpeMerge m, int32_t at) {
 
 static int merge_next(BpeTrainer *t, TokenPair *pair, Error *e) {
     BpeMerge m = { pair_left(pair->key), pair_right(pair->key), 0 };
-    int64_t made = join(t, m.left, m.right);
+    int64_t made = trainer_join(t, m.left, m.right);
     m.made = (int32_t)made;
     bool ok = made >= 0 && list_merge(t->v, m);
     for (int32_t i = 0; ok && i < pair->places; i++)
@@ -160,7 +160,7 @@ static void count_tokens(BpeTrainer *t) {
 int bpe_train(BpeVocabulary *v, const WordCounts *words, int64_t size, Error *e) {
     BpeTrainer t = { .v = v, .words = words };
     TokenPair pair;
-    int status = add_words(&t, e);
+    int status = trainer_add_words(&t, e);
     while (!status && v->token.words < size && pair_counts_next(&t.pairs, &pair))
         status = merge_next(&t, &pair, e);
     if (!status && t.pairs.failed) status = no_memory(e);

@@ -10,7 +10,7 @@ enum { FIRST_PAIRS = 1 << 12, FIRST_PLACES = 4 };
 
 /* == The table ============================================================ */
 
-static TokenPair *find(const PairCounts *p, PairKey key) {
+static TokenPair *counts_find(const PairCounts *p, PairKey key) {
     uint64_t h = key * 0x9e3779b97f4a7c15u;
     size_t at = (size_t)(h ^ h >> 32) & (p->slots - 1);
     while (p->pair[at].used && p->pair[at].key != key)
@@ -23,7 +23,7 @@ static bool more_slots(PairCounts *p) {
     bigger.pair = calloc(bigger.slots, sizeof *bigger.pair);
     if (!bigger.pair) return false;
     for (size_t i = 0; i < p->slots; i++)
-        if (p->pair[i].used) *find(&bigger, p->pair[i].key) = p->pair[i];
+        if (p->pair[i].used) *counts_find(&bigger, p->pair[i].key) = p->pair[i];
     free(p->pair);
     p->pair = bigger.pair, p->slots = bigger.slots;
     return true;
@@ -32,7 +32,7 @@ static bool more_slots(PairCounts *p) {
 /* NULL: no memory. */
 static TokenPair *find_or_make(PairCounts *p, PairKey key) {
     if (2 * (p->pairs + 1) > p->slots && !more_slots(p)) return NULL;
-    TokenPair *x = find(p, key);
+    TokenPair *x = counts_find(p, key);
     if (!x->used) {
         *x = (TokenPair){ .key = key, .used = true, .sorted = true };
         p->pairs++;
@@ -40,7 +40,7 @@ static TokenPair *find_or_make(PairCounts *p, PairKey key) {
     return x;
 }
 
-static bool add_place(TokenPair *x, int32_t at) {
+static bool counts_add_place(TokenPair *x, int32_t at) {
     if (x->places == x->room) {
         if (x->room > INT32_MAX / 2) return false;
         int32_t room = x->room ? 2 * x->room : FIRST_PLACES;
@@ -67,22 +67,22 @@ static bool list_raised(PairCounts *p, TokenPair *x) {
 
 void pair_counts_add(PairCounts *p, int32_t left, int32_t right, int32_t at, int64_t times) {
     TokenPair *x = find_or_make(p, pair_of(left, right));
-    if (!x || !add_place(x, at) || (!x->raised && !list_raised(p, x))) p->failed = true;
+    if (!x || !counts_add_place(x, at) || (!x->raised && !list_raised(p, x))) p->failed = true;
     else x->count += times;
 }
 
 void pair_counts_take(PairCounts *p, int32_t left, int32_t right, int64_t times) {
-    TokenPair *x = p->slots ? find(p, pair_of(left, right)) : NULL;
+    TokenPair *x = p->slots ? counts_find(p, pair_of(left, right)) : NULL;
     if (x && x->used) x->count -= times;
 }
 
 /* == The queue ============================================================ */
 
-static bool before(QueuedPair a, QueuedPair b) {
+static bool counts_before(QueuedPair a, QueuedPair b) {
     return a.count != b.count ? a.count > b.count : a.key < b.key;
 }
 
-static void push(PairCounts *p, QueuedPair x) {
+static void counts_push(PairCounts *p, QueuedPair x) {
     if (p->queued == p->room) {
         size_t room = 2 * p->room + FIRST_PAIRS;
         QueuedPair *more = realloc(p->queue, room * sizeof *more);
@@ -93,7 +93,7 @@ static void push(PairCounts *p, QueuedPair x) {
         p->queue = more, p->room = room;
     }
     size_t i = p->queued++;
-    for (; i && before(x, p->queue[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i && counts_before(x, p->queue[(i - 1) / 2]); i = (i - 1) / 2)
         p->queue[i] = p->queue[(i - 1) / 2];
     p->queue[i] = x;
 }
@@ -102,8 +102,8 @@ static QueuedPair pop(PairCounts *p) {
     QueuedPair top = p->queue[0], last = p->queue[--p->queued];
     size_t i = 0;
     for (size_t k = 1; k < p->queued; k = 2 * i + 1) {
-        if (k + 1 < p->queued && before(p->queue[k + 1], p->queue[k])) k++;
-        if (!before(p->queue[k], last)) break;
+        if (k + 1 < p->queued && counts_before(p->queue[k + 1], p->queue[k])) k++;
+        if (!counts_before(p->queue[k], last)) break;
         p->queue[i] = p->queue[k];
         i = k;
     }
@@ -113,14 +113,14 @@ static QueuedPair pop(PairCounts *p) {
 
 void pair_counts_queue(PairCounts *p) {
     for (size_t i = 0; i < p->raises; i++) {
-        TokenPair *x = find(p, p->raised[i]);
+        TokenPair *x = counts_find(p, p->raised[i]);
         x->raised = false;
-        if (x->count > 0) push(p, (QueuedPair){ x->count, x->key });
+        if (x->count > 0) counts_push(p, (QueuedPair){ x->count, x->key });
     }
     p->raises = 0;
 }
 
-static int by_place(const void *a, const void *b) {
+static int counts_by_place(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
 }
@@ -128,12 +128,12 @@ static int by_place(const void *a, const void *b) {
 bool pair_counts_next(PairCounts *p, TokenPair *next) {
     while (p->queued && !p->failed) {
         QueuedPair top = pop(p);
-        TokenPair *x = find(p, top.key);
+        TokenPair *x = counts_find(p, top.key);
         if (x->count != top.count) {
-            if (x->count > 0) push(p, (QueuedPair){ x->count, x->key });
+            if (x->count > 0) counts_push(p, (QueuedPair){ x->count, x->key });
             continue;
         }
-        if (!x->sorted) qsort(x->at, (size_t)x->places, sizeof *x->at, by_place);
+        if (!x->sorted) qsort(x->at, (size_t)x->places, sizeof *x->at, counts_by_place);
         *next = *x;
         *x = (TokenPair){ .key = x->key, .used = true, .sorted = true };
         return true;

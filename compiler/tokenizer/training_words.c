@@ -29,7 +29,7 @@ typedef struct WordReader {
 
 /* == Words ================================================================ */
 
-static int add_words(WordReader *r, const char *text, size_t length, Error *e) {
+static int words_add_words(WordReader *r, const char *text, size_t length, Error *e) {
     for (size_t at = 0, end; at < length; at = end) {
         end = scanner_next(r->scanner, text, length, at);
         if (words_add(r->words, text + at, end - at, 1) < 0)
@@ -48,11 +48,11 @@ static const char *find_special(const WordReader *r, const char *text, size_t n,
     return text + n;
 }
 
-static int add_text(WordReader *r, const char *text, size_t n, Error *e) {
+static int words_add_text(WordReader *r, const char *text, size_t n, Error *e) {
     int status = STATUS_OK;
     for (size_t special; n && !status;) {
         const char *at = find_special(r, text, n, &special);
-        status = add_words(r, text, (size_t)(at - text), e);
+        status = words_add_words(r, text, (size_t)(at - text), e);
         n -= (size_t)(at - text) + special;
         text = at + special;
     }
@@ -75,7 +75,7 @@ static int check_utf8(const WordReader *r, size_t n, Error *e) {
 }
 
 /* Bytes of the piece up to the last such place; 0: there is none. */
-static size_t cut(const char *piece, size_t n) {
+static size_t words_cut(const char *piece, size_t n) {
     for (; n > 2; n--)
         if (isgraph((unsigned char)piece[n - 3]) && piece[n - 2] == '\n'
             && isalpha((unsigned char)piece[n - 1]))
@@ -97,12 +97,12 @@ static int read_piece(WordReader *r, size_t *end, Error *e) {
         int status = stream_read(&r->in, r->piece + r->length, want - r->length, &got, e);
         if (status) return status;
         r->length += got;
-        *end = r->length < want ? r->length : cut(r->piece, want);
+        *end = r->length < want ? r->length : words_cut(r->piece, want);
         if (*end || r->length < want) return STATUS_OK;
     }
 }
 
-static int read_text(WordReader *r, const DataFile *file, Error *e) {
+static int words_read_text(WordReader *r, const DataFile *file, Error *e) {
     Input in;
     int status = data_file_open(file, &in, e);
     if (!status) status = stream_start(&r->in, &in, e);
@@ -111,7 +111,7 @@ static int read_text(WordReader *r, const DataFile *file, Error *e) {
     for (size_t end = 1; end && !status;) {
         status = read_piece(r, &end, e);
         if (!status) status = check_utf8(r, end, e);
-        if (!status) status = add_text(r, r->piece, end, e);
+        if (!status) status = words_add_text(r, r->piece, end, e);
         if (status) break;
         r->length -= end;
         memmove(r->piece, r->piece + end, r->length);
@@ -129,15 +129,15 @@ static int read_documents(WordReader *r, const DataFile *file, const char *field
     if (status) return status;
     do {
         status = documents_next(&d, &p, e);
-        if (!status && p.text) status = add_text(r, p.text, p.length, e);
+        if (!status && p.text) status = words_add_text(r, p.text, p.length, e);
         r->x->bytes += (int64_t)p.length;
     } while (!status && p.text);
     documents_close(&d);
     return status;
 }
 
-static int read_file(WordReader *r, const DataFile *file, const char *field, Error *e) {
-    if (file->kind == DATA_TEXT) return read_text(r, file, e);
+static int words_read_file(WordReader *r, const DataFile *file, const char *field, Error *e) {
+    if (file->kind == DATA_TEXT) return words_read_text(r, file, e);
     if (file->kind != DATA_TOKENS) return read_documents(r, file, field, e);
     return error_set(e, STATUS_USER, "%s: expected text, found a token file", file->path);
 }
@@ -158,7 +158,7 @@ int training_words(TrainingText *x, WordCounts *words, Error *e) {
     for (int i = 0; i < x->specials && !status; i++)
         status = prefix_add(&r.special, x->special[i], strlen(x->special[i]), i, "--special", e);
     for (int i = 0; i < files.files && !status; i++)
-        status = read_file(&r, &files.file[i], names.field, e);
+        status = words_read_file(&r, &files.file[i], names.field, e);
     data_files_free(&files);
     prefix_free(&r.special);
     free(r.piece);

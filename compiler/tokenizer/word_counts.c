@@ -23,7 +23,7 @@ static uint32_t hash_of(const char *word, size_t length) {
     return (uint32_t)(h ^ h >> 29 ^ h >> 47);
 }
 
-static void put(WordCounts *w, int64_t i) {
+static void counts_put(WordCounts *w, int64_t i) {
     size_t at = w->word[i].hash & (w->slots - 1);
     while (w->slot[at] >= 0)
         at = (at + 1) & (w->slots - 1);
@@ -38,11 +38,11 @@ static bool more_slots(WordCounts *w) {
     free(w->slot);
     w->slot = slot, w->slots = slots;
     for (int64_t i = 0; i < w->words; i++)
-        put(w, i);
+        counts_put(w, i);
     return true;
 }
 
-static bool make_room(WordCounts *w, size_t length) {
+static bool counts_make_room(WordCounts *w, size_t length) {
     if (2 * ((size_t)w->words + 1) > w->slots && !more_slots(w)) return false;
     if (w->words == w->most) {
         int64_t most = w->most ? 2 * w->most : FIRST_SLOTS / 2;
@@ -69,12 +69,12 @@ int64_t words_add(WordCounts *w, const char *word, size_t length, int64_t times)
         x->count += times;
         return w->slot[at];
     }
-    if (!make_room(w, length)) return -1;
+    if (!counts_make_room(w, length)) return -1;
     memcpy(w->bytes + w->used, word, length);
     w->bytes[w->used + length] = 0;
     w->word[w->words] = (CountedWord){ w->used, (uint32_t)length, hash, times };
     w->used += length + 1;
-    put(w, w->words);
+    counts_put(w, w->words);
     return w->words++;
 }
 

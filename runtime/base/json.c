@@ -46,7 +46,7 @@ static bool accept(Parser *r, char c) {
     return true;
 }
 
-static int push(Parser *r, JsonType type, const char *key, uint32_t *index) {
+static int json_push(Parser *r, JsonType type, const char *key, uint32_t *index) {
     Json *j = r->j;
     if (j->count == r->limit)
         return error_set(r->e, STATUS_LIMIT, "%s: expected at most %u values, found more", r->file,
@@ -113,7 +113,7 @@ static int escape(Parser *r, char **to) {
 }
 
 /* At the opening quote; *out is the decoded text. */
-static int string(Parser *r, const char **out) {
+static int string_json(Parser *r, const char **out) {
     if (!accept(r, '"')) return expected(r, "a string");
     char *to = r->p;
     *out = to;
@@ -164,17 +164,17 @@ static int number(Parser *r, const char **out) {
     return STATUS_OK;
 }
 
-static int word(Parser *r, JsonType type, const char *key, const char *text) {
+static int json_word(Parser *r, JsonType type, const char *key, const char *text) {
     size_t n = strlen(text);
     uint32_t index;
     if ((size_t)(r->end - r->p) < n || memcmp(r->p, text, n)) return expected(r, "a value");
     r->p += n;
-    return push(r, type, key, &index);
+    return json_push(r, type, key, &index);
 }
 
 /* == Containers =========================================================== */
 
-static int by_text(const void *a, const void *b) {
+static int json_by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -189,7 +189,7 @@ static int check_keys(Parser *r, uint32_t object) {
     uint32_t n = 0;
     for (const JsonNode *c = json_first(j, o); c; c = json_next(j, c))
         key[n++] = c->key;
-    qsort(key, n, sizeof *key, by_text);
+    qsort(key, n, sizeof *key, json_by_text);
     for (uint32_t i = 1; i < n && !twice; i++)
         if (!strcmp(key[i - 1], key[i])) twice = key[i];
     int status = STATUS_OK;
@@ -200,11 +200,11 @@ static int check_keys(Parser *r, uint32_t object) {
     return status;
 }
 
-static int member(Parser *r, bool keyed) {
+static int member_json(Parser *r, bool keyed) {
     const char *key = NULL;
     if (keyed) {
         blanks(r);
-        int status = string(r, &key);
+        int status = string_json(r, &key);
         if (status) return status;
         blanks(r);
         if (!accept(r, ':')) return expected(r, "':'");
@@ -216,7 +216,7 @@ static int members(Parser *r, uint32_t self, bool keyed, char close) {
     blanks(r);
     if (accept(r, close)) return STATUS_OK;
     for (;;) {
-        int status = member(r, keyed);
+        int status = member_json(r, keyed);
         if (status) return status;
         r->j->node[self].count++;
         blanks(r);
@@ -232,7 +232,7 @@ static int container(Parser *r, const char *key) {
         return error_set(r->e, STATUS_LIMIT,
                          "%s:byte %zu: expected a depth of at most %d, found more", r->file,
                          (size_t)(r->p - 1 - r->start), JSON_DEPTH);
-    int status = push(r, keyed ? JSON_OBJECT : JSON_ARRAY, key, &self);
+    int status = json_push(r, keyed ? JSON_OBJECT : JSON_ARRAY, key, &self);
     if (status) return status;
     r->depth++;
     r->in = self;
@@ -251,13 +251,13 @@ static int value(Parser *r, const char *key) {
     const char *text;
     int status;
     if (c == '{' || c == '[') return container(r, key);
-    if (c == 'n') return word(r, JSON_NULL, key, "null");
-    if (c == 'f') return word(r, JSON_FALSE, key, "false");
-    if (c == 't') return word(r, JSON_TRUE, key, "true");
-    if (c == '"') status = string(r, &text);
+    if (c == 'n') return json_word(r, JSON_NULL, key, "null");
+    if (c == 'f') return json_word(r, JSON_FALSE, key, "false");
+    if (c == 't') return json_word(r, JSON_TRUE, key, "true");
+    if (c == '"') status = string_json(r, &text);
     else if (c == '-' || (c >= '0' && c <= '9')) status = number(r, &text);
     else return expected(r, "a value");
-    if (!status) status = push(r, c == '"' ? JSON_STRING : JSON_NUMBER, key, &index);
+    if (!status) status = json_push(r, c == '"' ? JSON_STRING : JSON_NUMBER, key, &index);
     if (!status) r->j->node[index].text = text;
     return status;
 }

@@ -10,7 +10,7 @@
 
 #include <utf8proc.h>
 
-static bool make_room(Text *t, size_t more) {
+static bool json_write_make_room(Text *t, size_t more) {
     size_t need;
     if (t->failed) return false;
     if (!__builtin_add_overflow(t->length + 1, more, &need)) {
@@ -29,7 +29,7 @@ static bool make_room(Text *t, size_t more) {
 }
 
 void text_bytes(Text *t, const char *bytes, size_t length) {
-    if (!make_room(t, length)) return;
+    if (!json_write_make_room(t, length)) return;
     if (length) memcpy(t->at + t->length, bytes, length);
     t->length += length;
     t->at[t->length] = 0;
@@ -40,7 +40,7 @@ void text_add(Text *t, const char *format, ...) {
     va_start(arguments, format);
     va_copy(again, arguments);
     int n = print_textv(NULL, 0, format, arguments);
-    if (n >= 0 && make_room(t, (size_t)n)) {
+    if (n >= 0 && json_write_make_room(t, (size_t)n)) {
         print_textv(t->at + t->length, (size_t)n + 1, format, again);
         t->length += (size_t)n;
     }

@@ -20,7 +20,7 @@
 static Output *under_way;
 static pid_t guarded; /* 0: nobody asked for it */
 static FILE *notes;   /* where it says what others left; NULL: nowhere */
-static sigset_t stops, before_hold;
+static sigset_t output_stops, before_hold;
 static int holds;
 
 /* A process that a guarded one forked has a copy of its list, and removes nothing of it. */
@@ -34,10 +34,10 @@ static void remove_and_stop(int number) {
 void output_guard(FILE *to) {
     static const int number[] = { SIGINT, SIGTERM, SIGHUP };
     struct sigaction how = { .sa_handler = remove_and_stop }, was;
-    sigemptyset(&stops);
+    sigemptyset(&output_stops);
     for (int i = 0; i < 3; i++)
-        sigaddset(&stops, number[i]);
-    how.sa_mask = stops;
+        sigaddset(&output_stops, number[i]);
+    how.sa_mask = output_stops;
     guarded = getpid();
     notes = to;
     under_way = NULL;
@@ -48,20 +48,20 @@ void output_guard(FILE *to) {
 }
 
 void output_hold(void) {
-    if (guarded == getpid() && !holds++) pthread_sigmask(SIG_BLOCK, &stops, &before_hold);
+    if (guarded == getpid() && !holds++) pthread_sigmask(SIG_BLOCK, &output_stops, &before_hold);
 }
 
 void output_release(void) {
     if (guarded == getpid() && !--holds) pthread_sigmask(SIG_SETMASK, &before_hold, NULL);
 }
 
-static void begin(Output *o) {
+static void output_begin(Output *o) {
     if (guarded != getpid()) return;
     o->next = under_way;
     under_way = o;
 }
 
-static void end(const Output *o) {
+static void output_end(const Output *o) {
     for (Output **at = &under_way; guarded == getpid() && *at; at = &(*at)->next)
         if (*at == o) {
             *at = o->next;
@@ -71,7 +71,7 @@ static void end(const Output *o) {
 
 /* == Output =============================================================== */
 
-static char *joined(const char *a, const char *b) {
+static char *output_joined(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
     char *s = malloc(n + m + 1);
     if (s) {
@@ -82,7 +82,7 @@ static char *joined(const char *a, const char *b) {
 }
 
 static void output_free(Output *o) {
-    end(o);
+    output_end(o);
     if (o->fd >= 0) close(o->fd);
     if (o->folder >= 0) close(o->folder);
     free(o->path);
@@ -128,7 +128,7 @@ static int locate(Output *o, const char *path, Error *e) {
         return error_set(e, STATUS_USER, "%s: expected a file's name, found a folder's", path);
     o->path = strdup(path);
     o->name = strdup(name);
-    o->temp = joined(name, ".strata-tmp");
+    o->temp = output_joined(name, ".strata-tmp");
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     int status = STATUS_OK;
     if (!o->path || !o->name || !o->temp || !folder) {
@@ -160,11 +160,12 @@ static int busy(const Output *o, Error *e) {
     return error_set(e, STATUS_USER, "%s: another process is writing this file", o->path);
 }
 
-static FILE *told(void) { return guarded == getpid() ? notes : NULL; }
+static FILE *output_told(void) { return guarded == getpid() ? notes : NULL; }
 
 static void note_removed(const Output *o) {
-    char *path = joined(o->path, ".strata-tmp");
-    if (path) temporary_note(told(), path, ", which a command that was killed left: removed");
+    char *path = output_joined(o->path, ".strata-tmp");
+    if (path)
+        temporary_note(output_told(), path, ", which a command that was killed left: removed");
     free(path);
 }
 
@@ -199,7 +200,7 @@ static int remove_stale(Output *o, Error *e) {
     }
     bool left = !temporary_is_fresh(fd); /* else two that begin meet, perhaps */
     if (!unlinkat(o->folder, o->temp, 0)) {
-        if (told() && left) note_removed(o);
+        if (output_told() && left) note_removed(o);
     } else if (errno != ENOENT) {
         status = error_errno(e, o->path, "replace its .strata-tmp", errno);
     }
@@ -236,7 +237,8 @@ static void tell_left(const Output *o) {
     static dev_t device;
     static ino_t number;
     struct stat s;
-    if (!told() || fstat(o->folder, &s) || (s.st_dev == device && s.st_ino == number)) return;
+    if (!output_told() || fstat(o->folder, &s) || (s.st_dev == device && s.st_ino == number))
+        return;
     device = s.st_dev, number = s.st_ino;
     char *before = strndup(o->path, strlen(o->path) - strlen(o->name));
     if (before) temporary_tell(o->folder, before, o->temp, notes);
@@ -253,7 +255,7 @@ int output_open(Output *o, const char *path, Error *e) {
     if (!status) tell_left(o);
     output_hold();
     if (!status) status = create_temp(o, e);
-    if (!status) begin(o);
+    if (!status) output_begin(o);
     output_release();
     /* as it was; failing is harmless */
     if (!status && there) (void)!fchmod(o->fd, s.st_mode & 0777);
@@ -270,7 +272,7 @@ int output_check(const char *path, bool keep_previous, Error *e) {
     if (status) return status;
     status = regular_or_none(&o, o.name, "", &s, &there, e);
     if (!status && keep_previous) {
-        char *previous = joined(o.name, ".prev");
+        char *previous = output_joined(o.name, ".prev");
         status = previous ? regular_or_none(&o, previous, ".prev", &s, &there, e)
                           : error_memory(e, path, 8);
         free(previous);
@@ -333,7 +335,7 @@ static int appear(Output *o, bool keep_previous, Error *e) {
             return error_errno(e, o->path, "rename", errno);
         return STATUS_OK;
     }
-    char *previous = joined(o->name, ".prev");
+    char *previous = output_joined(o->name, ".prev");
     if (!previous) return error_memory(e, o->path, strlen(o->name) + 6);
     status = regular_or_none(o, previous, ".prev", &s, &taken, e);
     if (!status) status = rotate(o, previous, e);
@@ -365,7 +367,7 @@ int output_commit(Output *o, bool keep_previous, Error *e) {
 void output_tell_left(const char *path) {
     Output o;
     Error ignored;
-    if (!told() || locate(&o, path, &ignored)) return;
+    if (!output_told() || locate(&o, path, &ignored)) return;
     tell_left(&o);
     output_free(&o);
 }

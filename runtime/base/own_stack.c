@@ -19,7 +19,7 @@ typedef struct StackWork {
     int result;
 } StackWork;
 
-static void *begin(void *argument) {
+static void *own_stack_begin(void *argument) {
     StackWork *w = argument;
     pthread_sigmask(SIG_SETMASK, &w->mask, NULL);
     w->result = w->work(w->argument);
@@ -27,14 +27,14 @@ static void *begin(void *argument) {
 }
 
 /* Starts it, with all signals blocked. */
-static bool start(pthread_t *thread, StackWork *w) {
+static bool own_stack_start(pthread_t *thread, StackWork *w) {
     pthread_attr_t a;
     sigset_t all;
     if (pthread_attr_init(&a)) return false;
     bool sized = !pthread_attr_setstacksize(&a, STACK_BYTES) && !pthread_setattr_default_np(&a);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &w->mask);
-    bool started = sized && !pthread_create(thread, &a, begin, w);
+    bool started = sized && !pthread_create(thread, &a, own_stack_begin, w);
     if (!started) pthread_sigmask(SIG_SETMASK, &w->mask, NULL);
     pthread_attr_destroy(&a);
     return started;
@@ -46,7 +46,7 @@ int on_own_stack(int (*work)(void *argument), void *argument) {
     pthread_t thread;
     bool enough = getrlimit(RLIMIT_STACK, &l) || l.rlim_cur == RLIM_INFINITY
         || l.rlim_cur >= STACK_BYTES;
-    if (enough || !start(&thread, &w)) return work(argument);
+    if (enough || !own_stack_start(&thread, &w)) return work(argument);
     pthread_join(thread, NULL);
     return w.result;
 }

@@ -124,7 +124,7 @@ static bool is_told(const char *name, const void *user) {
     return n > k && !strcmp(name + n - k, t->ending) && (!t->but || strcmp(name, t->but) != 0);
 }
 
-static void add_name(const char *name, int fd, void *user) {
+static void temporary_add_name(const char *name, int fd, void *user) {
     Telling *t = user;
     (void)fd;
     if (++t->n > NAMED) return;
@@ -133,18 +133,19 @@ static void add_name(const char *name, int fd, void *user) {
     add_shown(&t->names, name);
 }
 
-static void tell(int folder, Telling t, const char *what, FILE *to) {
-    temporary_search(folder, &(TemporarySearch){ 0, is_told, add_name, &t });
+static void tell_temporary(int folder, Telling t, const char *what, FILE *to) {
+    temporary_search(folder, &(TemporarySearch){ 0, is_told, temporary_add_name, &t });
     if (t.n > NAMED) text_add(&t.names, " and %d others", t.n - NAMED);
     if (t.n && !t.names.failed) fprintf(to, "note: %s: %s\n", t.names.at, what), fflush(to);
     text_free(&t.names);
 }
 
 void temporary_tell(int folder, const char *before, const char *but, FILE *to) {
-    tell(folder, (Telling){ .before = before, .ending = ".strata-tmp", .but = but },
-         "left by a command that was killed, written by nobody any more; may be removed", to);
-    tell(folder, (Telling){ .before = before, .ending = ".strata-old" },
-         "what was there before, left by a command that was killed while it replaced it; "
-         "may be renamed back or removed",
-         to);
+    tell_temporary(folder, (Telling){ .before = before, .ending = ".strata-tmp", .but = but },
+                   "left by a command that was killed, written by nobody any more; may be removed",
+                   to);
+    tell_temporary(folder, (Telling){ .before = before, .ending = ".strata-old" },
+                   "what was there before, left by a command that was killed while it replaced it; "
+                   "may be renamed back or removed",
+                   to);
 }

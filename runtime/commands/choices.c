@@ -27,7 +27,7 @@ static void add_choices(const Json *j, Text *t) {
     text_free(&word);
 }
 
-static int check(const Json *j, const char *given, Error *e) {
+static int check_choices(const Json *j, const char *given, Error *e) {
     char name[OPTION_PAIR + 1];
     const char *word = strchr(given, '=') + 1;
     Text built = { 0 };
@@ -70,7 +70,7 @@ int choices_check(const Program *p, Error *e) {
     if (!given->given && !changed->given) return STATUS_OK;
     int status = read_choices(p, &j, e);
     for (int i = 0; !status && i < given->length; i++)
-        status = check(&j, given->list[i], e);
+        status = check_choices(&j, given->list[i], e);
     if (!status) status = check_changed(&j, changed->text, e);
     json_free(&j);
     return status;

@@ -10,7 +10,7 @@
 #include "weights.h"
 
 /* A name without a folder is one of a file, not of the system's libraries. */
-static int load(DraftLibrary *x, const char *path, Error *e) {
+static int draft_library_load(DraftLibrary *x, const char *path, Error *e) {
     char beside[4096];
     Input in;
     int status = input_open(&in, path, e); /* of a pipe dlopen waits for a writer */
@@ -40,7 +40,7 @@ static int other_vocabulary(const char *file, const char *what, Error *e) {
 }
 
 /* Kinds that weights hold: each id must stand for the same. */
-static int same_text(const Program *p, const Safetensors *f, const Tokenizer *t, Error *e) {
+static int library_same_text(const Program *p, const Safetensors *f, const Tokenizer *t, Error *e) {
     Tokenizer own = { 0 };
     int status = tokenizer_load(&own, t->kind, p->m->vocab, f, e);
     bool same = own.ids == t->ids;
@@ -65,7 +65,7 @@ static int read_weights(const Program *p, Session *session, const Tokenizer *t, 
     if (!status) status = weights_options(session->m, &f, option(p, OPTION_CHANGED)->text, e);
     if (!status) status = weights_read(session->m, &f, session_write_weights(session), e);
     if (!status) status = tokenizer_expect(&f, t, e);
-    if (!status && t->kind && t->kind->tensor) status = same_text(p, &f, t, e);
+    if (!status && t->kind && t->kind->tensor) status = library_same_text(p, &f, t, e);
     safetensors_close(&f);
     return status;
 }
@@ -79,8 +79,8 @@ static bool is_other_kind(const char *draft, const Tokenizer *own) {
     return built_in ? file || own->kind != kind : !file;
 }
 
-static int check_model(const Program *p, const strata_model *m, const Tokenizer *t,
-                       const char *path, Error *e) {
+static int library_check_model(const Program *p, const strata_model *m, const Tokenizer *t,
+                               const char *path, Error *e) {
     char what[160];
     const char *own = strata_string(m, m->tokenizer), *site = strata_string(m, m->acausal),
                *ahead = strata_string(m, m->ahead);
@@ -99,9 +99,9 @@ int draft_library_open(DraftLibrary *x, const Program *p, const Session *s, cons
                        Error *e) {
     const char *path = option(p, OPTION_DRAFT)->text;
     int status = options_require(&p->options, OPTION_DRAFT_WEIGHTS, e);
-    if (!status) status = load(x, path, e);
+    if (!status) status = draft_library_load(x, path, e);
     if (!status) status = session_beside(&x->session, &x->api, s, e);
-    if (!status) status = check_model(p, x->session.m, t, path, e);
+    if (!status) status = library_check_model(p, x->session.m, t, path, e);
     return status ? status : read_weights(p, &x->session, t, e);
 }
 

@@ -29,7 +29,7 @@ typedef struct Windows {
 } Windows;
 
 /* Which of all windows the i-th is that is taken. */
-static int64_t place(const Windows *w, int64_t i) {
+static int64_t evaluate_place(const Windows *w, int64_t i) {
     return w->taken == w->all ? i : (int64_t)((double)i * (double)w->all / (double)w->taken);
 }
 
@@ -37,7 +37,7 @@ static int64_t place(const Windows *w, int64_t i) {
 static int gather(Windows *w, int64_t first, int64_t count, int64_t *n, Error *e) {
     int status = STATUS_OK;
     for (int64_t i = 0; !status && i < count; i++)
-        status = data_window(w->d, w->source, w->length, place(w, first + i),
+        status = data_window(w->d, w->source, w->length, evaluate_place(w, first + i),
                              w->tokens + i * w->length, w->targets + i * w->length, n, e);
     return status;
 }
@@ -89,7 +89,7 @@ static int round_of_ranks(Session *s, Windows *w, int64_t *i, double *nll, int64
     return status;
 }
 
-static int run(Session *s, Windows *w, double *nll, int64_t *tokens, Error *e) {
+static int evaluate_run(Session *s, Windows *w, double *nll, int64_t *tokens, Error *e) {
     int status = STATUS_OK;
     *nll = 0, *tokens = 0;
     for (int64_t i = 0; !status && i < w->taken;)
@@ -100,11 +100,11 @@ static int run(Session *s, Windows *w, double *nll, int64_t *tokens, Error *e) {
 static int in_form(Session *s, Windows *w, uint32_t flags, double *nll, int64_t *tokens, Error *e) {
     s->setup.flags = flags;
     int status = session_setup(s, e);
-    return status ? status : run(s, w, nll, tokens, e);
+    return status ? status : evaluate_run(s, w, nll, tokens, e);
 }
 
 static int run_forms(Session *s, Windows *w, Evaluation *out, Error *e) {
-    if (s->m->forms < 2) return run(s, w, &out->nll, &out->tokens, e);
+    if (s->m->forms < 2) return evaluate_run(s, w, &out->nll, &out->tokens, e);
     int status = in_form(s, w, STRATA_AS_GENERATED, &out->nll, &out->tokens, e);
     return status ? status : in_form(s, w, 0, &out->training_nll, &out->tokens, e);
 }
@@ -164,7 +164,7 @@ static void add_result(LossResult *all, const LossResult *r, bool first) {
     all->value.tokens += r->value.tokens;
 }
 
-static int check_finite(double loss, Error *e) {
+static int evaluate_check_finite(double loss, Error *e) {
     if (isfinite(loss)) return STATUS_OK;
     return error_set(e, STATUS_USER,
                      "eval: expected a finite loss, found %s; the weights are not usable",
@@ -194,7 +194,7 @@ static int evaluate_length(const Program *p, Session *s, LengthResult *r, Error 
         add_result(&r->all, &r->file[i], i == 0);
     }
     eval_watch_close(&watch);
-    return status ? status : check_finite(evaluation_loss(&r->all.value), e);
+    return status ? status : evaluate_check_finite(evaluation_loss(&r->all.value), e);
 }
 
 /* Where the model is not causal, so that its loss is no measure of what it could write; NULL: it

@@ -29,7 +29,7 @@ int beside_open(Beside *b, const char *path, Error *e) {
 
 void beside_close(Beside *b) { json_free(&b->json); }
 
-static int64_t count_of(const Json *j, const JsonNode *result, const char *key) {
+static int64_t beside_count_of(const Json *j, const JsonNode *result, const char *key) {
     const JsonNode *n = json_member(j, result, key);
     int64_t count;
     return n && json_int64(n, &count) ? count : -1;
@@ -38,9 +38,9 @@ static int64_t count_of(const Json *j, const JsonNode *result, const char *key) 
 /* The result of a length: the file's only one, or one of its list. */
 static const JsonNode *find_result(const Json *j, int64_t length) {
     const JsonNode *all = j->node, *lengths = json_member(j, all, "lengths");
-    if (count_of(j, all, "length") == length) return all;
+    if (beside_count_of(j, all, "length") == length) return all;
     const JsonNode *n = lengths ? json_first(j, lengths) : NULL;
-    while (n && count_of(j, n, "length") != length)
+    while (n && beside_count_of(j, n, "length") != length)
         n = json_next(j, n);
     return n;
 }
@@ -55,7 +55,7 @@ int beside_loss(const Beside *b, int64_t length, int64_t tokens, double *loss, E
                          "%s: expected what eval --json says, with a loss of length %lld, found "
                          "none",
                          b->path, (long long)length);
-    int64_t other = count_of(&b->json, r, "tokens");
+    int64_t other = beside_count_of(&b->json, r, "tokens");
     if (!tokens || other == tokens) return STATUS_OK;
     return error_set(e, STATUS_USER,
                      "%s: expected the loss of the same data, %lld tokens, found "

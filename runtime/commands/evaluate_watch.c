@@ -8,9 +8,9 @@
 #include "console.h"
 #include "machine.h"
 
-static const double BETWEEN_LINES = 5, BETWEEN_FRAMES = 0.1; /* seconds */
+static const double EVALUATE_WATCH_BETWEEN_LINES = 5, BETWEEN_FRAMES = 0.1; /* seconds */
 
-static void put(Text *t) {
+static void watch_put(Text *t) {
     if (!t->failed) (void)!write(STDERR_FILENO, t->at, t->length);
     text_free(t);
 }
@@ -33,7 +33,7 @@ void eval_watch(void *watch, int64_t windows, double nll, int64_t tokens) {
     double now = machine_now(), loss = nll / (double)tokens;
     Text t = { 0 };
     x->done += windows;
-    if (now - x->told < (p->terminal ? BETWEEN_FRAMES : BETWEEN_LINES)) return;
+    if (now - x->told < (p->terminal ? BETWEEN_FRAMES : EVALUATE_WATCH_BETWEEN_LINES)) return;
     x->told = now;
     p->seconds = (now - x->begun) / (double)x->done;
     if (p->terminal) {
@@ -43,12 +43,12 @@ void eval_watch(void *watch, int64_t windows, double nll, int64_t tokens) {
         progress_words(p, x->done, loss, &t);
     }
     p->line = p->terminal;
-    put(&t);
+    watch_put(&t);
 }
 
 void eval_watch_close(EvalWatch *x) {
     Text t = { 0 };
     if (!x->progress.line) return;
     text_add(&t, "\r\033[K");
-    put(&t);
+    watch_put(&t);
 }

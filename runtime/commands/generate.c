@@ -24,7 +24,7 @@ typedef struct Prompt {
 static bool slides(const Program *p) { return option(p, OPTION_SLIDE)->given; }
 
 /* For some bytes more than there are, and a NUL. */
-static int make_room(Prompt *q, size_t *room, Error *e) {
+static int generate_make_room(Prompt *q, size_t *room, Error *e) {
     if (q->length < *room) return STATUS_OK;
     size_t more = *room ? 2 * *room : 4096;
     char *text = realloc(q->text, more + 1);
@@ -35,11 +35,11 @@ static int make_room(Prompt *q, size_t *room, Error *e) {
 }
 
 /* All of standard input, up to what could ever fit. */
-static int read_input(const Program *p, Prompt *q, Error *e) {
+static int generate_read_input(const Program *p, Prompt *q, Error *e) {
     size_t most = slides(p) ? SIZE_MAX : (size_t)p->m->context * LONGEST_TOKEN + 1, room = 0;
     q->owned = true;
     while (q->length < most) {
-        int status = make_room(q, &room, e);
+        int status = generate_make_room(q, &room, e);
         if (status) return status;
         ssize_t n = read(STDIN_FILENO, q->text + q->length, room - q->length);
         if (n < 0 && errno == EINTR) continue;
@@ -58,7 +58,7 @@ static int read_prompt(const Program *p, Prompt *q, const Tokenizer *t, Error *e
     const char *given = option(p, OPTION_PROMPT)->text;
     bool input = strcmp(given, "-") == 0;
     int status = STATUS_OK;
-    if (input) status = read_input(p, q, e);
+    if (input) status = generate_read_input(p, q, e);
     else *q = (Prompt){ .text = (char *)given, .length = strlen(given) };
     if (status) return status;
     TokenIds ids = { .width = sizeof *q->ids, .grows = true, .template = true, .open = true };

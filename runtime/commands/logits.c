@@ -49,7 +49,7 @@ static int read_tokens(const Program *p, const Safetensors *f, const char *name,
     return status;
 }
 
-static int read_input(const Program *p, Tokens *tokens, Tokens *targets, Error *e) {
+static int logits_read_input(const Program *p, Tokens *tokens, Tokens *targets, Error *e) {
     Safetensors f = { 0 };
     int status = safetensors_open(&f, option(p, OPTION_TOKENS)->text, e);
     if (status) return status;
@@ -132,7 +132,7 @@ static int token_by_token(const Program *p, Session *s, const Tokens *x, float *
     return status;
 }
 
-static int check_finite(const float *x, int64_t count, const char *what, Error *e) {
+static int logits_check_finite(const float *x, int64_t count, const char *what, Error *e) {
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(x[i]))
             return error_set(e, STATUS_USER, "%s; the weights are not usable", what);
@@ -140,12 +140,12 @@ static int check_finite(const float *x, int64_t count, const char *what, Error *
 }
 
 /* The command, as its results say. */
-static Pair made_by(const Program *p) {
+static Pair logits_made_by(const Program *p) {
     return (Pair){ "made by", p->options.table->command[p->options.command].name };
 }
 
 static int write_result(const Program *p, const TensorList *l, Error *e) {
-    const Pair made = made_by(p);
+    const Pair made = logits_made_by(p);
     return safetensors_write(option(p, OPTION_OUT)->text, l, &made, 1, 0, e);
 }
 
@@ -159,8 +159,8 @@ static int write_logits(const Program *p, Session *s, const Tokens *x, Error *e)
         status = option(p, OPTION_AS_GENERATED)->given ? token_by_token(p, s, x, out.at, e)
                                                        : whole_sequences(p, s, x, out.at, e);
     if (!status)
-        status = check_finite(out.at, (int64_t)(bytes / sizeof(float)),
-                              "logits: expected finite logits", e);
+        status = logits_check_finite(out.at, (int64_t)(bytes / sizeof(float)),
+                                     "logits: expected finite logits", e);
     TensorList l = { 0 };
     int64_t shape[3] = { x->B, x->T, p->m->vocab };
     if (!status) status = tensors_add(&l, "", "logits", DTYPE_F32, 3, shape, out.at, e);
@@ -183,7 +183,7 @@ static int write_gradients(const Program *p, Session *s, const Tokens *x, const 
                                                         1.0f, 0, NULL, NULL, &loss),
                                "forward_backward", e);
     float total = (float)loss.loss, cross_entropy = (float)loss.cross_entropy;
-    if (!status) status = check_finite(&total, 1, "gradients: expected a finite loss", e);
+    if (!status) status = logits_check_finite(&total, 1, "gradients: expected a finite loss", e);
     TensorList l = { 0 };
     if (!status) status = tensors_add(&l, "", "loss", DTYPE_F32, 1, &one, &total, e);
     if (!status)
@@ -204,8 +204,8 @@ static bool is_result(const PlaceFile *f, const void *user) {
     return own;
 }
 
-static int check_output(const Program *p, Error *e) {
-    const Pair made = made_by(p);
+static int logits_check_output(const Program *p, Error *e) {
+    const Pair made = logits_made_by(p);
     const FilePlace place = { .path = option(p, OPTION_OUT)->text,
                               .is_own = is_result,
                               .user = &made,
@@ -219,16 +219,16 @@ static int require_files(const Program *p, Error *e) {
     int status = STATUS_OK;
     for (int i = 0; i < 3 && !status; i++)
         status = options_require(&p->options, needed[i], e);
-    return status ? status : check_output(p, e);
+    return status ? status : logits_check_output(p, e);
 }
 
-static int run(const Program *p, bool gradients, Error *e) {
+static int logits_run(const Program *p, bool gradients, Error *e) {
     Session s = { 0 };
     Tokens tokens = { 0 }, targets = { 0 };
     int status = require_files(p, e);
     if (!status && !gradients && option(p, OPTION_AS_GENERATED)->given)
         status = program_causal(p, "logits: --as-generated", e);
-    if (!status) status = read_input(p, &tokens, gradients ? &targets : NULL, e);
+    if (!status) status = logits_read_input(p, &tokens, gradients ? &targets : NULL, e);
     if (!status) status = program_session(p, &s, e);
     if (!status) status = program_weights(p, &s, NULL, e);
     if (!status)
@@ -240,12 +240,12 @@ static int run(const Program *p, bool gradients, Error *e) {
     return status;
 }
 
-int command_logits(const Program *p, Error *e) { return run(p, false, e); }
+int command_logits(const Program *p, Error *e) { return logits_run(p, false, e); }
 
 int command_gradients(const Program *p, Error *e) {
     if (!p->m->training)
         return error_set(e, STATUS_USER,
                          "gradients: %s was built with --inference: expected a training build",
                          model_text(p, p->m->name));
-    return run(p, true, e);
+    return logits_run(p, true, e);
 }

@@ -41,7 +41,7 @@ static void note_idle(const Program *p) {
     text_free(&t);
 }
 
-static int run(Program *p, int argc, char **argv, Error *e) {
+static int program_main_run(Program *p, int argc, char **argv, Error *e) {
     static int (*const command[COMMANDS])(const Program *, Error *) = {
 #define COMMAND(id, name, arguments, words, summary) [COMMAND_##id] = command_##name,
 #include "program_options.def"
@@ -82,7 +82,7 @@ static int run_whole(void *argument) {
     Started *s = argument;
     Error e = { 0 };
     const strata_reducer *r = program_reducer(&s->p);
-    int status = run(&s->p, s->argc, s->argv, &e);
+    int status = program_main_run(&s->p, s->argc, s->argv, &e);
     options_free(&s->p.options);
     if (e.status) report(r, &e);
     if (r) r->leave(r->user, status);

@@ -13,7 +13,7 @@ enum {
 /* What has the model to do with. */
 enum { IN_ALL = ((1 << COMMANDS) - 1) & ~IN_COMPLETION };
 
-static const CommandRow command[COMMANDS] = {
+static const CommandRow program_options_command[COMMANDS] = {
 #define COMMAND(id, name, arguments, words, summary) \
     [COMMAND_##id] = { #name, arguments, words, summary, "" },
 #include "program_options.def"
@@ -27,7 +27,7 @@ static const OptionRow option[OPTIONS] = {
 
 enum { OPTION_NONE = -1 };
 
-static const OptionNeed need[] = {
+static const OptionNeed program_options_need[] = {
 #define NEED(option, commands, one, two, three) \
     { OPTION_##option, commands, { OPTION_##one, OPTION_##two, OPTION_##three }, NULL },
 #define IDLE(option, commands, other, value) \
@@ -63,12 +63,12 @@ static void limits(Text *t, int command) {
 
 const OptionTable program_options = {
     .title = "",
-    .command = command,
+    .command = program_options_command,
     .option = option,
     .commands = COMMANDS,
     .options = OPTIONS,
-    .need = need,
-    .needs = sizeof need / sizeof *need,
+    .need = program_options_need,
+    .needs = sizeof program_options_need / sizeof *program_options_need,
     .letter = letter,
     .letters = sizeof letter / sizeof *letter,
     .closing = "NO_COLOR in the environment turns colours off.\n",

@@ -41,7 +41,7 @@ int program_tokenizer_begins(const Program *p, Tokenizer *t, Error *e) {
     return tokenizer_put_begin(t, (BeginChoice)option(p, OPTION_BOS)->choice, "--bos", e);
 }
 
-static int open_file(const Program *p, Tokenizer *t, Error *e) {
+static int tokenizer_open_file(const Program *p, Tokenizer *t, Error *e) {
     const char *given = option(p, OPTION_TOKENIZER)->text;
     int status = STATUS_OK;
     if (given) status = open_given(t, given, e);
@@ -55,7 +55,7 @@ static int open_file(const Program *p, Tokenizer *t, Error *e) {
 
 int program_tokenizer_open(const Program *p, const Safetensors *weights, Tokenizer *t, Error *e) {
     *t = (Tokenizer){ 0 };
-    int status = open_file(p, t, e);
+    int status = tokenizer_open_file(p, t, e);
     if (!status && weights && !option(p, OPTION_TOKENIZER)->given)
         status = tokenizer_expect(weights, t, e);
     if (status) tokenizer_free(t);

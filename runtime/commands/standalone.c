@@ -135,7 +135,7 @@ void program_note(const char *words) {
     text_free(&t);
 }
 
-static void tell_text(const Data *d, const Tokenizer *t) {
+static void standalone_tell_text(const Data *d, const Tokenizer *t) {
     char twice[TWICE_WORDS], stray[STRAY_WORDS];
     program_note(data_twice(twice, d));
     program_note(tokenizer_stray(stray, t, "the text", d->stray));
@@ -153,7 +153,7 @@ int program_data(const Program *p, const Tokenizer *tokenizer, bool apart, Data 
                                       data_files_text(&f), e);
     if (!status) status = data_tokens(d, &f, tokenizer, p->m->vocab, apart, e);
     if (!status) status = data_enough(d, "--data", 1, e);
-    if (!status) tell_text(d, tokenizer);
+    if (!status) standalone_tell_text(d, tokenizer);
     data_files_free(&f);
     return status;
 }

@@ -97,7 +97,7 @@ int writing_read(TokenWriter *x, const int32_t *ids, int64_t count, Error *e) {
 }
 
 /* As it is for a program that reads it; a terminal is not driven by it. */
-static int show(TokenWriter *x, const char *text, size_t length, Error *e) {
+static int writing_show(TokenWriter *x, const char *text, size_t length, Error *e) {
     return isatty(STDOUT_FILENO) ? console_shown(text, length, &x->closed, e)
                                  : console_write(text, length, &x->closed, e);
 }
@@ -107,7 +107,7 @@ static int show_text(TokenWriter *x, Error *e) {
     const Text *t = x->sequence->text;
     if (!t->length) return STATUS_OK;
     x->last = t->at[t->length - 1];
-    return show(x, t->at, t->length, e);
+    return writing_show(x, t->at, t->length, e);
 }
 
 int writing_answer(TokenWriter *x, int64_t count, Error *e) {

@@ -133,7 +133,8 @@ int chat_template_find(const char *name, const Tokenizer *t, const ChatTemplate 
                      lacks(x, t), x->name);
 }
 
-static int encode(const Tokenizer *t, const char *text, size_t length, TokenIds *ids, Error *e) {
+static int template_encode(const Tokenizer *t, const char *text, size_t length, TokenIds *ids,
+                           Error *e) {
     return length ? token_ids_encode(ids, t, "message", text, length, e) : STATUS_OK;
 }
 
@@ -142,8 +143,8 @@ static int spells_special(const Tokenizer *t, const char *message, size_t length
                           Error *e) {
     TokenIds with = { .width = 4, .grows = true }, without = with;
     without.plain = true;
-    int status = encode(t, message, length, &with, e);
-    if (!status) status = encode(t, message, length, &without, e);
+    int status = template_encode(t, message, length, &with, e);
+    if (!status) status = template_encode(t, message, length, &without, e);
     *spells = !status
         && (with.count != without.count
             || (with.count && memcmp(with.at, without.at, (size_t)with.count * 4) != 0));
@@ -155,12 +156,12 @@ static int spells_special(const Tokenizer *t, const char *message, size_t length
 /* The parts one by one, the message as text. */
 static int write_apart(const Tokenizer *t, const char *form, const char *place, const char *message,
                        size_t length, TokenIds *ids, Error *e) {
-    int status = encode(t, form, (size_t)(place - form), ids, e);
+    int status = template_encode(t, form, (size_t)(place - form), ids, e);
     bool plain = ids->plain, template = ids->template;
     ids->plain = true, ids->template = template && !ids->count;
-    if (!status) status = encode(t, message, length, ids, e);
+    if (!status) status = template_encode(t, message, length, ids, e);
     ids->plain = plain, ids->template = false;
-    if (!status) status = encode(t, place + 2, strlen(place + 2), ids, e);
+    if (!status) status = template_encode(t, place + 2, strlen(place + 2), ids, e);
     ids->template = template;
     return status;
 }
@@ -169,7 +170,7 @@ int chat_template_write(const Tokenizer *t, const char *form, const char *messag
                         TokenIds *ids, Error *e) {
     const char *place = strstr(form, "%s");
     bool spells = false;
-    if (!place) return encode(t, form, strlen(form), ids, e);
+    if (!place) return template_encode(t, form, strlen(form), ids, e);
     int status = spells_special(t, message, length, &spells, e);
     if (status || spells)
         return status ? status : write_apart(t, form, place, message, length, ids, e);
@@ -178,7 +179,7 @@ int chat_template_write(const Tokenizer *t, const char *form, const char *messag
     text_bytes(&all, message, length);
     text_bytes(&all, place + 2, strlen(place + 2));
     status = text_status(&all, e);
-    if (!status) status = encode(t, all.at, all.length, ids, e);
+    if (!status) status = template_encode(t, all.at, all.length, ids, e);
     text_free(&all);
     return status;
 }

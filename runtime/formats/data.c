@@ -25,7 +25,7 @@ int64_t data_count(const Data *d) {
 
 /* == Parts ================================================================ */
 
-static int part(const Data *d, Data *x, Error *e) {
+static int data_part(const Data *d, Data *x, Error *e) {
     size_t bytes = (size_t)d->sources * sizeof *d->source;
     *x = (Data){ .sources = d->sources, .tokens = d->tokens, .vocab = d->vocab };
     x->source = malloc(bytes);
@@ -34,7 +34,7 @@ static int part(const Data *d, Data *x, Error *e) {
     return STATUS_OK;
 }
 
-static void divide(DataSource *train, DataSource *val, double share) {
+static void data_divide(DataSource *train, DataSource *val, double share) {
     int64_t last = (int64_t)floor(share * (double)train->count), first = train->count - last;
     train->count = first;
     val->count = last;
@@ -51,10 +51,10 @@ int data_split(const Data *d, double share, Data *train, Data *val, Error *e) {
                          "--val-share: expected a share from 0 to less than 1, found %s",
                          print_double(number, share));
     }
-    int status = part(d, train, e);
-    if (!status) status = part(d, val, e);
+    int status = data_part(d, train, e);
+    if (!status) status = data_part(d, val, e);
     for (int i = 0; !status && i < d->sources; i++)
-        divide(&train->source[i], &val->source[i], share);
+        data_divide(&train->source[i], &val->source[i], share);
     if (status) data_free(train), data_free(val);
     return status;
 }
@@ -75,7 +75,7 @@ int data_enough(const Data *d, const char *what, int64_t length, Error *e) {
 /* == Reading ============================================================== */
 
 /* The segment with token 'at' of the source. */
-static const DataSegment *find(const Data *d, const DataSource *s, int64_t at) {
+static const DataSegment *data_find(const Data *d, const DataSource *s, int64_t at) {
     const DataSegment *segment = d->tokens->segment + s->segment;
     int low = 0, high = s->segments;
     while (high - low > 1) {
@@ -101,7 +101,7 @@ int data_read(const Data *d, int source, int64_t first, int64_t n, int32_t *out,
     int status = STATUS_OK;
     for (int64_t now; !status && n > 0; first += now, out += now, n -= now) {
         int64_t at = s->first + first;
-        const DataSegment *g = find(d, s, at);
+        const DataSegment *g = data_find(d, s, at);
         now = g + 1 < end && g[1].begin - at < n ? g[1].begin - at : n;
         bool was_open = token_store_is_open(&t->store[g->store]);
         status = token_store_read(&t->store[g->store], g->at + at - g->begin, now, d->vocab, out,

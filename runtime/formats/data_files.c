@@ -73,7 +73,7 @@ static int look_inside(DataFile *f, bool named, Stream *s, Error *e) {
 }
 
 /* 'named': by the user, not found in a folder. */
-static int look_at(DataFile *f, bool named, Error *e) {
+static int data_files_look_at(DataFile *f, bool named, Error *e) {
     Input in;
     Stream s = { 0 };
     int status = input_open(&in, f->path, e);
@@ -86,7 +86,7 @@ static int look_at(DataFile *f, bool named, Error *e) {
 }
 
 /* Takes the path over. */
-static int add_file(DataFiles *f, char *path, bool named, Error *e) {
+static int data_files_add_file(DataFiles *f, char *path, bool named, Error *e) {
     if (f->files == DATA_FILES_MOST) {
         int status = error_set(e, STATUS_LIMIT, "%s: expected at most %d files, found more",
                                f->option, DATA_FILES_MOST);
@@ -101,12 +101,12 @@ static int add_file(DataFiles *f, char *path, bool named, Error *e) {
         f->room = room;
     }
     f->file[f->files] = (DataFile){ .path = path };
-    return look_at(&f->file[f->files++], named, e);
+    return data_files_look_at(&f->file[f->files++], named, e);
 }
 
 /* == A folder ============================================================= */
 
-static char *joined(const char *folder, const char *name) {
+static char *data_files_joined(const char *folder, const char *name) {
     size_t n = strlen(folder), m = strlen(name);
     char *path = malloc(n + m + 2);
     if (!path) return NULL;
@@ -133,7 +133,7 @@ static int add_entry(DataFiles *f, char *path, int depth, Error *e) {
     } else if (S_ISDIR(own.st_mode)) {
         status = add_folder(f, path, depth + 1, e);
     } else if (!S_ISLNK(own.st_mode) || stat(path, &behind) || !S_ISDIR(behind.st_mode)) {
-        return add_file(f, path, false, e);
+        return data_files_add_file(f, path, false, e);
     }
     free(path);
     return status;
@@ -147,7 +147,7 @@ static int add_folder(DataFiles *f, const char *folder, int depth, Error *e) {
     int n = scandir(folder, &entry, visible, by_bytes), status = STATUS_OK;
     if (n < 0) return error_errno(e, folder, "read the folder", errno);
     for (int i = 0; i < n; i++) {
-        char *path = status ? NULL : joined(folder, entry[i]->d_name);
+        char *path = status ? NULL : data_files_joined(folder, entry[i]->d_name);
         if (!status && !path) status = error_memory(e, folder, strlen(folder));
         if (!status) status = add_entry(f, path, depth, e);
         free(entry[i]);
@@ -175,7 +175,7 @@ static int take_weight(DataWord *w, Error *e) {
     return STATUS_OK;
 }
 
-static int add_word(DataFiles *f, DataWord *w, const char *text, Error *e) {
+static int data_files_add_word(DataFiles *f, DataWord *w, const char *text, Error *e) {
     struct stat there;
     w->name = strdup(text);
     w->first = f->files;
@@ -189,7 +189,8 @@ static int add_word(DataFiles *f, DataWord *w, const char *text, Error *e) {
                                w->name);
     } else {
         char *path = strdup(w->name);
-        status = path ? add_file(f, path, true, e) : error_memory(e, f->option, strlen(text));
+        status = path ? data_files_add_file(f, path, true, e)
+                      : error_memory(e, f->option, strlen(text));
     }
     w->files = f->files - w->first;
     return status;
@@ -213,7 +214,7 @@ int data_files_open(DataFiles *f, const DataWords *w, Error *e) {
     f->word = calloc(1, bytes);
     int status = f->word ? STATUS_OK : error_memory(e, w->option, bytes);
     while (!status && f->words < w->words) {
-        status = add_word(f, &f->word[f->words], w->word[f->words], e);
+        status = data_files_add_word(f, &f->word[f->words], w->word[f->words], e);
         f->words++;
     }
     if (!status) status = check_weights(f, e);

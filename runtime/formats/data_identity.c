@@ -40,7 +40,7 @@ static int add_input(Sha256 *sha, const Input *in, bool whole, Error *e) {
     return status ? status : input_unchanged(in, e);
 }
 
-static int add_file(Sha256 *sha, const DataFile *f, bool whole, Error *e) {
+static int identity_add_file(Sha256 *sha, const DataFile *f, bool whole, Error *e) {
     Input in;
     int status = data_file_open(f, &in, e);
     if (status) return status;
@@ -64,7 +64,7 @@ int file_identify(const char *path, char sha256[65], Error *e) {
     return status;
 }
 
-static bool is_plain(const DataFiles *f) {
+static bool identity_is_plain(const DataFiles *f) {
     for (int i = 0; i < f->files; i++)
         if (f->file[i].kind != DATA_TEXT || f->file[i].form != STREAM_PLAIN) return false;
     return f->word[0].weight == 0;
@@ -72,8 +72,8 @@ static bool is_plain(const DataFiles *f) {
 
 /* A text is what its bytes are. Of several it counts where they end, as an id stands there, and of
 ** what is no text more. */
-static void describe(const DataFiles *f, bool sampled, Text *t) {
-    if (!sampled && is_plain(f)) {
+static void identity_describe(const DataFiles *f, bool sampled, Text *t) {
+    if (!sampled && identity_is_plain(f)) {
         for (int i = 0; i < f->files && f->files > 1; i++)
             text_add(t, "text bytes %llu\n", (unsigned long long)f->file[i].before.st_size);
         return;
@@ -102,10 +102,10 @@ int data_files_identify(DataFiles *f, Error *e) {
     bool whole = total <= DATA_WHOLE;
     sha256_start(&sha);
     for (int i = 0; !status && i < f->files; i++)
-        status = add_file(&sha, &f->file[i], whole, e);
+        status = identity_add_file(&sha, &f->file[i], whole, e);
     sha256_text(&sha, f->sha256);
-    print_text(f->joined, sizeof f->joined, "%s", whole && is_plain(f) ? f->sha256 : "");
-    describe(f, !whole, &t);
+    print_text(f->joined, sizeof f->joined, "%s", whole && identity_is_plain(f) ? f->sha256 : "");
+    identity_describe(f, !whole, &t);
     if (!status) status = text_status(&t, e);
     if (!status && t.length) {
         sha256_start(&sha);

@@ -25,13 +25,13 @@ OrderKind order_called(const char *name) {
 
 /* Of the first n rows, those that a share gets: share * n, begun at 'phase', both in parts of
 ** ALL. */
-static Wide rows_of(uint64_t share, uint64_t phase, Wide n) {
+static Wide data_order_rows_of(uint64_t share, uint64_t phase, Wide n) {
     Wide whole = n >> SHARE_BITS, rest = n & (ALL - 1);
     return whole * share + ((rest * share + phase) >> SHARE_BITS);
 }
 
 /* What source i takes of the rows that those before it leave. */
-static uint64_t share_of(const Data *d, int i) {
+static uint64_t data_order_share_of(const Data *d, int i) {
     double left = 0;
     for (int k = d->sources - 1; k >= i; k--)
         left += d->source[k].weight;
@@ -45,9 +45,9 @@ static uint64_t phase_of(const DataOrder *o, int i) {
 /* The source of row n of a run, and in *n how many rows it had before. */
 static int source_of(const Data *d, const DataOrder *o, Wide *n) {
     for (int i = 0; i < d->sources - 1; i++) {
-        uint64_t share = share_of(d, i), phase = phase_of(o, i);
-        Wide before = rows_of(share, phase, *n);
-        if (rows_of(share, phase, *n + 1) > before) {
+        uint64_t share = data_order_share_of(d, i), phase = phase_of(o, i);
+        Wide before = data_order_rows_of(share, phase, *n);
+        if (data_order_rows_of(share, phase, *n + 1) > before) {
             *n = before;
             return i;
         }
@@ -90,7 +90,7 @@ int data_rows(const Data *d, const DataOrder *o, int64_t step, int64_t first, in
 double data_epochs(const Data *d, const DataOrder *o, int source, int64_t steps) {
     Wide left = (Wide)(uint64_t)steps * (uint64_t)o->rows, rows = left;
     for (int i = 0; i <= source; i++, left -= rows)
-        rows = rows_of(share_of(d, i), phase_of(o, i), left);
+        rows = data_order_rows_of(data_order_share_of(d, i), phase_of(o, i), left);
     int64_t count = d->source[source].count;
     double each = o->kind == ORDER_RANDOM ? (double)count / (double)o->context
                                           : (double)((count - 1) / o->context);

@@ -20,7 +20,7 @@ typedef struct TokenMaker {
     int64_t first;      /* bytes that its first token stands for */
 } TokenMaker;
 
-static int32_t end_of(const TokenMaker *x) { return x->t->kind ? x->t->end : -1; }
+static int32_t tokens_end_of(const TokenMaker *x) { return x->t->kind ? x->t->end : -1; }
 
 /* == Segments ============================================================= */
 
@@ -48,15 +48,15 @@ static int store_ids(TokenMaker *x, Error *e) {
 
 /* Another document begins. */
 static int separate(TokenMaker *x, Error *e) {
-    if (!x->source->count || end_of(x) < 0) return STATUS_OK;
+    if (!x->source->count || tokens_end_of(x) < 0) return STATUS_OK;
     x->ids.count = 0;
-    token_ids_add(&x->ids, end_of(x));
+    token_ids_add(&x->ids, tokens_end_of(x));
     return x->ids.failed ? error_memory(e, "tokens", 64) : store_ids(x, e);
 }
 
 /* == Texts ================================================================ */
 
-static int add_piece(TokenMaker *x, const DocumentPiece *p, Error *e) {
+static int tokens_add_piece(TokenMaker *x, const DocumentPiece *p, Error *e) {
     int status = p->begins ? separate(x, e) : STATUS_OK;
     if (status) return status;
     bool first = !x->source->count;
@@ -82,7 +82,7 @@ static int add_documents(TokenMaker *x, const DataFile *file, Error *e) {
     if (status) return status;
     do {
         status = documents_next(&r, &p, e);
-        if (!status && p.text) status = add_piece(x, &p, e);
+        if (!status && p.text) status = tokens_add_piece(x, &p, e);
     } while (!status && p.text);
     documents_close(&r);
     return status;
@@ -124,7 +124,7 @@ static int check_maker(const TokenMaker *x, const DataFile *file, Error *e) {
                      file->path);
 }
 
-static int add_file(TokenMaker *x, const DataFile *file, Error *e) {
+static int tokens_add_file(TokenMaker *x, const DataFile *file, Error *e) {
     if (file->kind == DATA_TOKENS) {
         int status = check_maker(x, file, e);
         return status
@@ -147,12 +147,12 @@ static int add_source(TokenMaker *x, const char *name, const DataWord *word, int
     x->measured = true;
     int status = STATUS_OK, end = word[words - 1].first + word[words - 1].files;
     for (int i = word->first; !status && i < end; i++)
-        status = add_file(x, &x->f->file[i], e);
+        status = tokens_add_file(x, &x->f->file[i], e);
     x->source->bytes = x->measured ? x->source->bytes - x->first : 0;
     return status;
 }
 
-static int open_room(Data *d, const DataFiles *f, const Tokenizer *t, Error *e) {
+static int tokens_open_room(Data *d, const DataFiles *f, const Tokenizer *t, Error *e) {
     size_t files = (size_t)f->files;
     DataTokens *x = d->tokens = calloc(1, sizeof *x);
     d->source = calloc((size_t)f->words, sizeof *d->source);
@@ -174,7 +174,7 @@ int data_tokens(Data *d, DataFiles *f, const Tokenizer *t, int64_t vocab, bool a
     TokenMaker x = { .d = d, .f = f, .t = t, .ids.grows = true, .ids.open = true };
     const TokenizerKind *none;
     int status = t->kind || !data_files_text(f) ? STATUS_OK : tokenizer_kind("", &none, e);
-    if (!status) status = open_room(d, f, t, e);
+    if (!status) status = tokens_open_room(d, f, t, e);
     if (!status) x.ids.width = d->tokens->store[0].width;
     if (!status && !apart && f->word[0].weight == 0) {
         status = add_source(&x, f->words > 1 ? f->option : f->word[0].name, f->word, f->words, e);
@@ -196,7 +196,7 @@ typedef struct TextFiles {
     DocumentReader reader;
 } TextFiles;
 
-static int next_piece(void *user, const char **text, size_t *length, Error *e) {
+static int tokens_next_piece(void *user, const char **text, size_t *length, Error *e) {
     TextFiles *x = user;
     DocumentPiece p = { 0 };
     int status = STATUS_OK;
@@ -224,7 +224,7 @@ int data_files_learn(const DataFiles *f, Tokenizer *t, const TokenizerKind *kind
                          "that have it (--init), found token files",
                          f->option, kind->name);
     TextFiles x = { .f = f, .utf8 = kind->utf8 };
-    int status = tokenizer_learn_from(t, kind, vocab, &(TextSource){ next_piece, &x }, e);
+    int status = tokenizer_learn_from(t, kind, vocab, &(TextSource){ tokens_next_piece, &x }, e);
     if (x.reader.file) documents_close(&x.reader);
     return status;
 }

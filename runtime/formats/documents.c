@@ -49,7 +49,7 @@ static int read_on(DocumentReader *r, bool *last, Error *e) {
     return STATUS_OK;
 }
 
-static void give(DocumentReader *r, size_t n) {
+static void documents_give(DocumentReader *r, size_t n) {
     r->from += n;
     r->have -= n;
     r->taken += n;
@@ -57,12 +57,12 @@ static void give(DocumentReader *r, size_t n) {
 
 /* == Text ================================================================= */
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static bool documents_is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /* Where a piece of these bytes ends if more follow. */
-static size_t cut(const char *text, size_t n) {
+static size_t documents_cut(const char *text, size_t n) {
     for (size_t i = n - 1; i > n / 2; i--)
-        if (text[i] == '\n' && is_letter(text[i - 1])) return i;
+        if (text[i] == '\n' && documents_is_letter(text[i - 1])) return i;
     for (size_t i = n - 1; i > n / 2; i--)
         if (text[i] == '\n') return i;
     size_t end = n;
@@ -90,10 +90,10 @@ static int next_text(DocumentReader *r, DocumentPiece *p, Error *e) {
     int status = read_on(r, &last, e);
     if (status || !r->have) return status;
     const char *text = r->bytes + r->from;
-    size_t n = last ? r->have : cut(text, DOCUMENT_PIECE);
+    size_t n = last ? r->have : documents_cut(text, DOCUMENT_PIECE);
     if (r->utf8) status = check_utf8(r, text, n, e);
     *p = (DocumentPiece){ text, n, r->taken == 0, last, r->taken, r->file->path };
-    give(r, n);
+    documents_give(r, n);
     return status;
 }
 
@@ -121,7 +121,7 @@ static int take_field(DocumentReader *r, DocumentPiece *p, Error *e) {
 }
 
 /* Documents without text are none. */
-static int next_line(DocumentReader *r, DocumentPiece *p, Error *e) {
+static int documents_next_line(DocumentReader *r, DocumentPiece *p, Error *e) {
     bool more = true;
     int status = STATUS_OK;
     while (!status && more && !p->length) {
@@ -133,7 +133,7 @@ static int next_line(DocumentReader *r, DocumentPiece *p, Error *e) {
 
 int documents_next(DocumentReader *r, DocumentPiece *p, Error *e) {
     *p = (DocumentPiece){ 0 };
-    int status = r->file->kind == DATA_TEXT ? next_text(r, p, e) : next_line(r, p, e);
+    int status = r->file->kind == DATA_TEXT ? next_text(r, p, e) : documents_next_line(r, p, e);
     if (status || !p->length) *p = (DocumentPiece){ 0 };
     return status;
 }

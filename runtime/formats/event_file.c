@@ -52,7 +52,7 @@ enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 }; /* wire types */
 
 static void add_key(Text *b, int field, int type) { add_varint(b, (uint64_t)(field << 3 | type)); }
 
-static void add_number(Text *b, int field, uint64_t value) {
+static void event_file_add_number(Text *b, int field, uint64_t value) {
     add_key(b, field, VARINT);
     add_varint(b, value);
 }
@@ -79,7 +79,7 @@ static void start_event(Text *b, int64_t step) {
     text_clear(b);
     add_key(b, 1, FIXED64);
     add_little(b, bits, 8);
-    add_number(b, 2, (uint64_t)step);
+    event_file_add_number(b, 2, (uint64_t)step);
 }
 
 /* A Summary.Value: its field 1 is the tag, 2 the number. */
@@ -97,13 +97,13 @@ static void add_scalar(EventFile *f, const EventScalar *s) {
 /* A Summary.Value: its field 1 is the tag, 8 the tensor, 9 the metadata.  In the metadata, field 1
 ** is the plugin, whose field 1 is its name, and 4 the class of data, TENSOR.  In the tensor, field
 ** 1 is the type, STRING, and 8 the text; without a shape its rank is 0. */
-static void add_text(EventFile *f, const char *tag, const char *text, size_t length) {
+static void event_file_add_text(EventFile *f, const char *tag, const char *text, size_t length) {
     enum { TENSOR = 2, STRING = 7 };
     Text plugin = { 0 }, metadata = { 0 }, tensor = { 0 };
     add_bytes(&plugin, 1, "text", 4);
     add_message(&metadata, 1, &plugin);
-    add_number(&metadata, 4, TENSOR);
-    add_number(&tensor, 1, STRING);
+    event_file_add_number(&metadata, 4, TENSOR);
+    event_file_add_number(&tensor, 1, STRING);
     add_bytes(&tensor, 8, text, length);
     text_clear(&f->value);
     add_bytes(&f->value, 1, tag, strlen(tag));
@@ -113,7 +113,7 @@ static void add_text(EventFile *f, const char *tag, const char *text, size_t len
     text_free(&plugin), text_free(&metadata), text_free(&tensor);
 }
 
-static int write_all(EventFile *f, const Text *t, Error *e) {
+static int event_file_write_all(EventFile *f, const Text *t, Error *e) {
     for (size_t done = 0; done < t->length;) {
         ssize_t n = write(f->fd, t->at + done, t->length - done);
         if (n < 0 && errno != EINTR) return error_errno(e, f->path, "write", errno);
@@ -133,7 +133,7 @@ static int write_record(EventFile *f, Error *e) {
     text_bytes(&f->record, event->at, event->length);
     add_little(&f->record, masked(event->at, event->length), 4);
     status = text_status(&f->record, e);
-    return status ? status : write_all(f, &f->record, e);
+    return status ? status : event_file_write_all(f, &f->record, e);
 }
 
 /* f->summary: summary = 5 of an Event */
@@ -199,7 +199,7 @@ int event_file_add(EventFile *f, int64_t step, const EventScalar *scalar, int co
 int event_file_text(EventFile *f, int64_t step, const char *tag, const char *text, Error *e) {
     if (f->fd < 0) return STATUS_OK;
     text_clear(&f->summary);
-    add_text(f, tag, text, strlen(text));
+    event_file_add_text(f, tag, text, strlen(text));
     return write_summary(f, step, e);
 }
 

@@ -54,7 +54,7 @@ static int at_line(Jsonl *l) {
 }
 
 /* Room for STEP more bytes behind those that are there. */
-static int make_room(Jsonl *l, Error *e) {
+static int jsonl_make_room(Jsonl *l, Error *e) {
     size_t held = l->end - l->start;
     memmove(l->buffer, l->buffer + l->start, held);
     l->start = 0;
@@ -71,8 +71,8 @@ static int make_room(Jsonl *l, Error *e) {
 }
 
 /* More of the file; *got is 0 at its end. */
-static int fill(Jsonl *l, size_t *got, Error *e) {
-    int status = make_room(l, e);
+static int jsonl_fill(Jsonl *l, size_t *got, Error *e) {
+    int status = jsonl_make_room(l, e);
     size_t most = JSONL_LINE - (l->end - l->start);
     if (!status)
         status = stream_read(&l->in, l->buffer + l->end, most < STEP ? most : STEP, got, e);
@@ -82,7 +82,7 @@ static int fill(Jsonl *l, size_t *got, Error *e) {
 }
 
 /* The next line without its end: *length bytes at l->buffer + l->start; *more as jsonl_next's. */
-static int next_line(Jsonl *l, size_t *length, bool *more, Error *e) {
+static int jsonl_next_line(Jsonl *l, size_t *length, bool *more, Error *e) {
     size_t seen = 0, got = 1;
     l->line++;
     at_line(l);
@@ -95,7 +95,7 @@ static int next_line(Jsonl *l, size_t *length, bool *more, Error *e) {
             return STATUS_OK;
         }
         seen = l->end - l->start;
-        int status = fill(l, &got, e);
+        int status = jsonl_fill(l, &got, e);
         if (status) return status;
     }
 }
@@ -125,7 +125,7 @@ static int parse_line(const Jsonl *l, Json *j, const char *text, size_t length, 
 static int value_of_line(Jsonl *l, Json *j, bool *more, Error *e) {
     for (;;) {
         size_t length;
-        int status = next_line(l, &length, more, e);
+        int status = jsonl_next_line(l, &length, more, e);
         if (status || !*more) return status;
         const char *text = l->buffer + l->start;
         l->start += length + (l->start + length < l->end);
@@ -146,7 +146,7 @@ static int peek(Jsonl *l, char *next, Error *e) {
             *next = l->buffer[l->start];
             return STATUS_OK;
         }
-        status = fill(l, &got, e);
+        status = jsonl_fill(l, &got, e);
     }
     return status;
 }
@@ -173,7 +173,7 @@ static int element_length(Jsonl *l, size_t *length, Error *e) {
             else if ((c == ']' || c == '}') && !depth--)
                 return ++*length, STATUS_OK; /* one too many */
         }
-        int status = fill(l, &got, e);
+        int status = jsonl_fill(l, &got, e);
         if (status) return status;
     }
     return unexpected(l, "',' or ']' behind the element", 0, e);

@@ -40,7 +40,7 @@ bool place_holds(const PlaceFile *f, const char *text) {
     return false;
 }
 
-static int look(PlaceFile *f, const char *path, Error *e) {
+static int place_look(PlaceFile *f, const char *path, Error *e) {
     int status = input_open(&f->in, path, e);
     if (status) return status;
     uint64_t size = (uint64_t)f->in.before.st_size;
@@ -52,7 +52,7 @@ static int look(PlaceFile *f, const char *path, Error *e) {
     return status;
 }
 
-static bool ends_in(const char *path, const char *ending) {
+static bool place_ends_in(const char *path, const char *ending) {
     size_t n = strlen(path), k = strlen(ending);
     return n > k && !strcasecmp(path + n - k, ending);
 }
@@ -84,7 +84,7 @@ static const char *kind(const PlaceFile *f, const char *path) {
         { "[", "JSON" },
     };
     if (token_file_begins((const unsigned char *)f->head, f->length)) return "a token file";
-    if (ends_in(path, ".lua")) return "a spec or another Lua file";
+    if (place_ends_in(path, ".lua")) return "a spec or another Lua file";
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (place_begins(f, known[i].begins)) return known[i].kind;
     return memchr(f->head, 0, f->length) ? "a file of another kind" : "a text";
@@ -92,7 +92,7 @@ static const char *kind(const PlaceFile *f, const char *path) {
 
 /* == The rule ============================================================= */
 
-static int refuse(const FilePlace *p, const char *found, Error *e) {
+static int place_refuse(const FilePlace *p, const char *found, Error *e) {
     bool marked = p->mark || p->is_own;
     return error_set(e, STATUS_USER,
                      "%s: expected no file%s; found %s: another name, or --overwrite", p->path,
@@ -102,8 +102,8 @@ static int refuse(const FilePlace *p, const char *found, Error *e) {
 /* Who takes the right to write away from a file wants it to stay. */
 static int check_own(const FilePlace *p, const PlaceFile *f, const char *found, Error *e) {
     bool own = p->mark ? place_ends(f, p->mark) : p->is_own && p->is_own(f, p->user);
-    if (!own) return refuse(p, found, e);
-    return f->in.before.st_mode & 0222 ? STATUS_OK : refuse(p, "one that is read-only", e);
+    if (!own) return place_refuse(p, found, e);
+    return f->in.before.st_mode & 0222 ? STATUS_OK : place_refuse(p, "one that is read-only", e);
 }
 
 int place_check(const FilePlace *p, Error *e) {
@@ -116,7 +116,7 @@ int place_check(const FilePlace *p, Error *e) {
     if (stat(p->path, &there))
         return errno == ENOENT ? STATUS_OK : error_errno(e, p->path, "look at it", errno);
     if (!there.st_size) return STATUS_OK;
-    if (look(&f, p->path, &ignored)) return refuse(p, "one that cannot be read", e);
+    if (place_look(&f, p->path, &ignored)) return place_refuse(p, "one that cannot be read", e);
     const char *found = is_weights(p->path, run) ? run : kind(&f, p->path);
     status = check_own(p, &f, found, e);
     input_close(&f.in);
@@ -142,7 +142,7 @@ int place_is_page(const FilePlace *p, Error *e) {
     static const char *const other[] = { ".svg", ".txt", ".json", ".xml" };
     const char *ending = place_foreign_ending(p->path);
     for (size_t i = 0; !ending && i < sizeof other / sizeof *other; i++)
-        if (ends_in(p->path, other[i])) ending = other[i];
+        if (place_ends_in(p->path, other[i])) ending = other[i];
     if (!ending) return place_check(p, e);
     return error_set(e, STATUS_USAGE,
                      "%s: expected a name that ends in .html, as it is a page, found %s", p->path,

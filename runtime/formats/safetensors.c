@@ -39,12 +39,12 @@ static const struct {
 const char *dtype_name(Dtype d) { return dtypes[d].name; }
 int dtype_size(Dtype d) { return dtypes[d].size; }
 
-static int wrong(const Safetensors *s, const char *tensor, const char *what, const char *found,
-                 Error *e) {
+static int safetensors_wrong(const Safetensors *s, const char *tensor, const char *what,
+                             const char *found, Error *e) {
     return error_set(e, STATUS_USER, "%s:%s: expected %s, found %s", s->path, tensor, what, found);
 }
 
-static const char *describe(const JsonNode *n) {
+static const char *safetensors_describe(const JsonNode *n) {
     switch (n->type) {
     case JSON_NULL: return "null";
     case JSON_FALSE: return "false";
@@ -63,11 +63,12 @@ static int read_dtype(const Safetensors *s, Tensor *t, const JsonNode *n, Error 
             t->dtype = (Dtype)d;
             return STATUS_OK;
         }
-    return wrong(s, t->name, "a known dtype", describe(n), e);
+    return safetensors_wrong(s, t->name, "a known dtype", safetensors_describe(n), e);
 }
 
 static int read_shape(const Safetensors *s, Tensor *t, const JsonNode *n, Error *e) {
-    if (n->type != JSON_ARRAY) return wrong(s, t->name, "a list as shape", describe(n), e);
+    if (n->type != JSON_ARRAY)
+        return safetensors_wrong(s, t->name, "a list as shape", safetensors_describe(n), e);
     if (n->count > SAFETENSORS_RANK)
         return error_set(e, STATUS_LIMIT, "%s:%s: expected a rank of at most %d, found %u", s->path,
                          t->name, SAFETENSORS_RANK, n->count);
@@ -75,9 +76,10 @@ static int read_shape(const Safetensors *s, Tensor *t, const JsonNode *n, Error 
     for (const JsonNode *d = json_first(&s->header, n); d; d = json_next(&s->header, d)) {
         int64_t *dim = &t->shape[t->rank++];
         if (!json_int64(d, dim) || *dim < 0)
-            return wrong(s, t->name, "a dimension", describe(d), e);
+            return safetensors_wrong(s, t->name, "a dimension", safetensors_describe(d), e);
         if (__builtin_mul_overflow(t->count, *dim, &t->count))
-            return wrong(s, t->name, "a size that can be counted", "more than 2^63 elements", e);
+            return safetensors_wrong(s, t->name, "a size that can be counted",
+                                     "more than 2^63 elements", e);
     }
     return STATUS_OK;
 }
@@ -88,8 +90,8 @@ static int read_range(const Safetensors *s, Tensor *t, const JsonNode *n, Error 
     const JsonNode *a = n->type == JSON_ARRAY && n->count == 2 ? json_first(&s->header, n) : NULL;
     if (!a || !json_int64(a, &begin) || !json_int64(json_next(&s->header, a), &end) || begin < 0
         || end < begin)
-        return wrong(s, t->name, "data_offsets [begin, end]",
-                     a ? "numbers that are no range" : describe(n), e);
+        return safetensors_wrong(s, t->name, "data_offsets [begin, end]",
+                                 a ? "numbers that are no range" : safetensors_describe(n), e);
     t->at = (uint64_t)begin;
     t->bytes = (uint64_t)(end - begin);
     return STATUS_OK;
@@ -101,18 +103,21 @@ static int read_tensor(Safetensors *s, Tensor *t, const JsonNode *n, Error *e) {
                                Error *) = { read_dtype, read_shape, read_range };
     *t = (Tensor){ .name = n->key };
     if (n->type != JSON_OBJECT)
-        return wrong(s, n->key, "an object with dtype, shape and data_offsets", describe(n), e);
+        return safetensors_wrong(s, n->key, "an object with dtype, shape and data_offsets",
+                                 safetensors_describe(n), e);
     for (int i = 0; i < 3; i++) {
         const JsonNode *field = json_member(&s->header, n, key[i]);
-        if (!field) return wrong(s, n->key, key[i], "none", e);
+        if (!field) return safetensors_wrong(s, n->key, key[i], "none", e);
         int status = read[i](s, t, field, e);
         if (status) return status;
     }
     if (n->count != 3)
-        return wrong(s, n->key, "dtype, shape and data_offsets only", "another field", e);
+        return safetensors_wrong(s, n->key, "dtype, shape and data_offsets only", "another field",
+                                 e);
     int64_t bytes;
     if (__builtin_mul_overflow(t->count, (int64_t)dtypes[t->dtype].size, &bytes))
-        return wrong(s, t->name, "a size that can be counted", "more than 2^63 bytes", e);
+        return safetensors_wrong(s, t->name, "a size that can be counted", "more than 2^63 bytes",
+                                 e);
     if ((uint64_t)bytes != t->bytes)
         return error_set(e, STATUS_USER,
                          "%s:%s: expected %lld bytes for its shape and dtype, found %llu", s->path,
@@ -121,28 +126,30 @@ static int read_tensor(Safetensors *s, Tensor *t, const JsonNode *n, Error *e) {
 }
 
 static int check_metadata(const Safetensors *s, const JsonNode *n, Error *e) {
-    if (n->type != JSON_OBJECT) return wrong(s, n->key, "an object", describe(n), e);
+    if (n->type != JSON_OBJECT)
+        return safetensors_wrong(s, n->key, "an object", safetensors_describe(n), e);
     for (const JsonNode *c = json_first(&s->header, n); c; c = json_next(&s->header, c))
-        if (c->type != JSON_STRING) return wrong(s, n->key, "strings only", describe(c), e);
+        if (c->type != JSON_STRING)
+            return safetensors_wrong(s, n->key, "strings only", safetensors_describe(c), e);
     return STATUS_OK;
 }
 
 /* == The whole ============================================================ */
 
-static int by_place(const void *a, const void *b) {
+static int safetensors_by_place(const void *a, const void *b) {
     const Tensor *x = a, *y = b;
     if (x->at != y->at) return x->at < y->at ? -1 : 1;
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-static int by_name(const void *a, const void *b) {
+static int safetensors_by_name(const void *a, const void *b) {
     return strcmp(((const Tensor *)a)->name, ((const Tensor *)b)->name);
 }
 
 /* S8.  Leaves the tensors sorted by name, 'at' counted from the file's start. */
 static int check_cover(Safetensors *s, uint64_t size, Error *e) {
     uint64_t at = 0, data = size - s->data;
-    if (s->count) qsort(s->tensor, (size_t)s->count, sizeof *s->tensor, by_place);
+    if (s->count) qsort(s->tensor, (size_t)s->count, sizeof *s->tensor, safetensors_by_place);
     for (int32_t i = 0; i < s->count; i++) {
         const Tensor *t = &s->tensor[i];
         if (t->at != at)
@@ -161,14 +168,14 @@ static int check_cover(Safetensors *s, uint64_t size, Error *e) {
     if (at != data)
         return error_set(e, STATUS_USER, "%s: expected %llu bytes of tensor data, found %llu",
                          s->path, (unsigned long long)at, (unsigned long long)data);
-    if (s->count) qsort(s->tensor, (size_t)s->count, sizeof *s->tensor, by_name);
+    if (s->count) qsort(s->tensor, (size_t)s->count, sizeof *s->tensor, safetensors_by_name);
     for (int32_t i = 0; i < s->count; i++)
         s->tensor[i].at += s->data;
     return STATUS_OK;
 }
 
 /* Eight bytes that are text, and so the length of no header. */
-static bool is_text(const unsigned char length[8]) {
+static bool safetensors_is_text(const unsigned char length[8]) {
     for (int i = 0; i < 8; i++)
         if ((length[i] < ' ' && (!length[i] || !strchr("\t\r\n", length[i]))) || length[i] > '~')
             return false;
@@ -186,7 +193,7 @@ static int read_header(Safetensors *s, uint64_t *size, Error *e) {
     uint64_t n = 0;
     for (int i = 7; i >= 0; i--)
         n = n << 8 | length[i];
-    if (is_text(length))
+    if (safetensors_is_text(length))
         return error_set(e, STATUS_USER,
                          "%s: expected a safetensors file, found one that begins with '%.8s'",
                          s->path, (const char *)length);
@@ -252,7 +259,9 @@ void safetensors_close(Safetensors *s) {
 
 const Tensor *safetensors_find(const Safetensors *s, const char *name) {
     Tensor key = { .name = name };
-    return s->count ? bsearch(&key, s->tensor, (size_t)s->count, sizeof *s->tensor, by_name) : NULL;
+    return s->count
+        ? bsearch(&key, s->tensor, (size_t)s->count, sizeof *s->tensor, safetensors_by_name)
+        : NULL;
 }
 
 const char *safetensors_metadata(const Safetensors *s, const char *key) {
@@ -275,7 +284,8 @@ static int stored_checksum(const Safetensors *s, char start[CHECKSUM_END], uint6
     *sum = 0;
     for (int i = 0; i < CHECKSUM_DIGITS; i++) {
         const char *digits = "0123456789abcdef", *d = memchr(digits, start[CHECKSUM_AT + i], 16);
-        if (!d) return wrong(s, "checksum", "16 hexadecimal digits", "something else", e);
+        if (!d)
+            return safetensors_wrong(s, "checksum", "16 hexadecimal digits", "something else", e);
         *sum = *sum << 4 | (uint64_t)(d - digits);
     }
     memset(start + CHECKSUM_AT, '0', CHECKSUM_DIGITS);

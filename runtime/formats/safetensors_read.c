@@ -16,7 +16,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 enum { PIECE = 32768 }; /* bytes, a multiple of every element's size */
 
 /* Element i of a piece.  Every float type fits a double exactly. */
-static double element(Dtype d, const unsigned char *raw, size_t i) {
+static double read_element(Dtype d, const unsigned char *raw, size_t i) {
     uint16_t h;
     float f;
     double v;
@@ -28,7 +28,7 @@ static double element(Dtype d, const unsigned char *raw, size_t i) {
     }
 }
 
-static int64_t integer(Dtype d, const unsigned char *raw, size_t i) {
+static int64_t safetensors_read_integer(Dtype d, const unsigned char *raw, size_t i) {
     int32_t small;
     int64_t large;
     if (d == DTYPE_I32) {
@@ -81,8 +81,8 @@ static int wrong_type(const Safetensors *s, const Tensor *t, const char *expecte
 }
 
 /* Elements of the tensor from 'from' on, before 'end', at most PIECE bytes; how many in *n. */
-static int next_piece(const Safetensors *s, const Tensor *t, int64_t from, int64_t end,
-                      unsigned char raw[PIECE], int64_t *n, Error *e) {
+static int read_next_piece(const Safetensors *s, const Tensor *t, int64_t from, int64_t end,
+                           unsigned char raw[PIECE], int64_t *n, Error *e) {
     int64_t size = dtype_size(t->dtype), most = PIECE / size;
     *n = end - from < most ? end - from : most;
     return input_read(&s->in, t->at + (uint64_t)(from * size), raw, (size_t)(*n * size), e);
@@ -106,10 +106,10 @@ static int read_some(const Safetensors *s, const Tensor *t, Conversion to, int64
     unsigned char raw[PIECE];
     if (!is_float(t->dtype)) return wrong_type(s, t, "F32, F64, F16 or BF16", e);
     for (int64_t done = first, n; done < first + count; done += n) {
-        int status = next_piece(s, t, done, first + count, raw, &n, e);
+        int status = read_next_piece(s, t, done, first + count, raw, &n, e);
         if (status) return status;
         for (int64_t i = 0; i < n; i++) {
-            double v = element(t->dtype, raw, (size_t)i);
+            double v = read_element(t->dtype, raw, (size_t)i);
             if (!(fabs(v) <= to.most)) return bad_float(s, t, done + i, v, to.name, e);
             to.put(out, done - first + i, v);
         }
@@ -151,10 +151,10 @@ int safetensors_read_i32(const Safetensors *s, const Tensor *t, int32_t *out, Er
     unsigned char raw[PIECE];
     if (t->dtype != DTYPE_I32 && t->dtype != DTYPE_I64) return wrong_type(s, t, "I32 or I64", e);
     for (int64_t done = 0, n; done < t->count; done += n) {
-        int status = next_piece(s, t, done, t->count, raw, &n, e);
+        int status = read_next_piece(s, t, done, t->count, raw, &n, e);
         if (status) return status;
         for (int64_t i = 0; i < n; i++) {
-            int64_t v = integer(t->dtype, raw, (size_t)i);
+            int64_t v = safetensors_read_integer(t->dtype, raw, (size_t)i);
             char number[32];
             if (v < INT32_MIN || v > INT32_MAX) {
                 print_text(number, sizeof number, "%lld", (long long)v);

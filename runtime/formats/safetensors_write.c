@@ -41,7 +41,7 @@ void tensors_free(TensorList *l) {
     *l = (TensorList){ 0 };
 }
 
-static uint64_t bytes_of(const TensorOut *t) {
+static uint64_t write_bytes_of(const TensorOut *t) {
     uint64_t n = (uint64_t)dtype_size(t->dtype);
     for (int d = 0; d < t->rank; d++)
         n *= (uint64_t)t->shape[d];
@@ -76,7 +76,7 @@ static void comma(Header *h) {
 static int describe_tensor(void *state, const TensorOut *t, Error *e) {
     (void)e;
     Header *h = state;
-    uint64_t bytes = bytes_of(t);
+    uint64_t bytes = write_bytes_of(t);
     comma(h);
     text_json_string(&h->text, t->name);
     text_add(&h->text, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(t->dtype));
@@ -137,7 +137,7 @@ struct TensorSink {
 };
 
 /* In pieces, so that what was just written is still in the cache when it is summed up. */
-static int put(TensorSink *k, const void *bytes, uint64_t n, Error *e) {
+static int write_put(TensorSink *k, const void *bytes, uint64_t n, Error *e) {
     const char *p = bytes;
     enum { PIECE = 1 << 18 };
     while (n) {
@@ -155,13 +155,13 @@ int tensor_put(TensorSink *k, const void *bytes, size_t n, Error *e) {
     if (n > k->left)
         return error_set(e, STATUS_INTERNAL, "%s: more bytes than its tensor has", k->out->path);
     k->left -= n;
-    return put(k, bytes, n, e);
+    return write_put(k, bytes, n, e);
 }
 
 static int put_tensor(void *state, const TensorOut *t, Error *e) {
     TensorSink *k = state;
-    if (t->data || !k->produce) return put(k, t->data, bytes_of(t), e);
-    k->left = bytes_of(t);
+    if (t->data || !k->produce) return write_put(k, t->data, write_bytes_of(t), e);
+    k->left = write_bytes_of(t);
     int status = k->produce(k->user, (int32_t)(t - k->list->item), k, e);
     if (status || !k->left) return status;
     return error_set(e, STATUS_INTERNAL, "%s: fewer bytes than '%s' has", k->out->path, t->name);
@@ -175,7 +175,7 @@ int safetensors_fill(Output *to, const TensorList *l, const TensorsFrom *from, c
     if (from) k.produce = from->produce, k.user = from->user;
     int status = make_header(&h, l, metadata, pairs, checksum, e);
     xxh64_start(&k.sum, 0);
-    if (!status) status = put(&k, h.text.at, h.text.length, e);
+    if (!status) status = write_put(&k, h.text.at, h.text.length, e);
     if (!status) status = in_order(l, put_tensor, &k, e);
     if (!status && checksum) {
         char digits[CHECKSUM_DIGITS + 1];

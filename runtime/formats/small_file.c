@@ -11,7 +11,8 @@ const char *small_name(int bits) { return bits == 8 ? "q8" : "q4"; }
 
 /* == The file ============================================================= */
 
-static int wrong(const Safetensors *s, const char *expected, const char *found, Error *e) {
+static int small_file_wrong(const Safetensors *s, const char *expected, const char *found,
+                            Error *e) {
     return error_set(e, STATUS_USER, "%s: expected %s, found %s", s->path, expected,
                      found ? found : "none");
 }
@@ -24,11 +25,12 @@ int small_file_bits(const Safetensors *s, int *bits, Error *e) {
     *bits = 0;
     if (!format || strcmp(format, SMALL_FORMAT)) return STATUS_OK;
     if (!version || strcmp(version, SMALL_VERSION))
-        return wrong(s, "small weights of version " SMALL_VERSION, version, e);
-    if (!group || strcmp(group, SMALL_GROUP)) return wrong(s, "a group of " SMALL_GROUP, group, e);
+        return small_file_wrong(s, "small weights of version " SMALL_VERSION, version, e);
+    if (!group || strcmp(group, SMALL_GROUP))
+        return small_file_wrong(s, "a group of " SMALL_GROUP, group, e);
     for (int b = 4; weights && b <= 8; b += 4)
         if (!strcmp(weights, small_name(b))) *bits = b;
-    return *bits ? STATUS_OK : wrong(s, "weights q8 or q4", weights, e);
+    return *bits ? STATUS_OK : small_file_wrong(s, "weights q8 or q4", weights, e);
 }
 
 int small_file_refuse(const Safetensors *s, Error *e) {

@@ -41,7 +41,7 @@ static const char *form_name(const Stream *s) {
 }
 
 /* Of what lies at the next byte that would be expanded. */
-static int wrong(const Stream *s, const char *found, Error *e) {
+static int stream_wrong(const Stream *s, const char *found, Error *e) {
     return error_set(e, STATUS_USER, "%s:byte %llu: expected %s data, found %s", s->in.path,
                      (unsigned long long)(s->at - s->have), form_name(s), found);
 }
@@ -92,7 +92,7 @@ static int inflate_some(Stream *s, unsigned char *to, size_t most, size_t *made,
     if (n == Z_STREAM_END) s->inside = false;
     if (n == Z_OK || n == Z_BUF_ERROR || n == Z_STREAM_END) return STATUS_OK;
     if (n == Z_MEM_ERROR) return error_memory(e, s->in.path, 1 << MAX_WBITS);
-    return wrong(s, z->msg ? z->msg : "something else", e);
+    return stream_wrong(s, z->msg ? z->msg : "something else", e);
 }
 
 static int expand_some(Stream *s, unsigned char *to, size_t most, size_t *made, Error *e) {
@@ -103,7 +103,7 @@ static int expand_some(Stream *s, unsigned char *to, size_t most, size_t *made, 
     s->have -= in.pos;
     *made = out.pos;
     s->inside = n != 0;
-    return ZSTD_isError(n) ? wrong(s, ZSTD_getErrorName(n), e) : STATUS_OK;
+    return ZSTD_isError(n) ? stream_wrong(s, ZSTD_getErrorName(n), e) : STATUS_OK;
 }
 
 /* == Reading ============================================================== */
@@ -142,7 +142,8 @@ static int read_packed(Stream *s, unsigned char *to, size_t most, size_t *got, E
         *got += made;
         s->made += made;
         if (!status) status = check_ratio(s, e);
-        if (!status && !made && !had && s->inside) status = wrong(s, "the end of the file", e);
+        if (!status && !made && !had && s->inside)
+            status = stream_wrong(s, "the end of the file", e);
     }
     if (!status && s->reached) status = input_unchanged(&s->in, e);
     return status;
@@ -195,7 +196,7 @@ int stream_head(Stream *s, const unsigned char **head, size_t *n, Error *e) {
 
 /* == Opening ============================================================== */
 
-static int begin(Stream *s, Error *e) {
+static int stream_begin(Stream *s, Error *e) {
     unsigned char first[4];
     uint64_t size = (uint64_t)s->in.before.st_size;
     size_t n = size < sizeof first ? (size_t)size : sizeof first;
@@ -209,7 +210,7 @@ static int begin(Stream *s, Error *e) {
 
 int stream_start(Stream *s, const Input *in, Error *e) {
     *s = (Stream){ .in = *in };
-    int status = begin(s, e);
+    int status = stream_begin(s, e);
     if (status) stream_close(s);
     return status;
 }

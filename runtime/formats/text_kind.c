@@ -13,7 +13,7 @@ typedef struct TextKind {
     const char *name, *cure;
 } TextKind;
 
-static const TextKind kinds[] = {
+static const TextKind text_kind_kinds[] = {
 #define KIND(at, bytes, alone, name, cure) { at, sizeof bytes - 1, bytes, alone, name, cure },
 #include "text_kinds.def"
 };
@@ -33,10 +33,10 @@ static size_t odd_byte(const unsigned char *head, size_t n) {
     return n;
 }
 
-static const TextKind *find(const unsigned char *head, size_t n) {
+static const TextKind *text_kind_find(const unsigned char *head, size_t n) {
     bool text = odd_byte(head, n) == n;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const TextKind *k = &kinds[i];
+    for (size_t i = 0; i < sizeof text_kind_kinds / sizeof *text_kind_kinds; i++) {
+        const TextKind *k = &text_kind_kinds[i];
         if (n < k->at + k->length || memcmp(head + k->at, k->bytes, k->length)) continue;
         if (k->alone || !text) return k;
     }
@@ -44,7 +44,7 @@ static const TextKind *find(const unsigned char *head, size_t n) {
 }
 
 int text_kind_check(const char *path, const unsigned char *head, size_t n, bool packed, Error *e) {
-    const TextKind *kind = find(head, n);
+    const TextKind *kind = text_kind_find(head, n);
     if (kind)
         return error_set(e, STATUS_USER, "%s: expected text, found %s%s%s%s", path, kind->name,
                          packed ? " in compressed data" : "", kind->cure ? "; " : "",

@@ -7,7 +7,7 @@
 enum { NARROW = 20240520, NARROW_VERSION = 1, WIDE = 20240801, WIDE_VERSION = 7, TASKS = 20240522 };
 enum { MAKER = 16 }; /* the byte where it stands */
 
-static uint32_t word(const unsigned char *bytes, int i) {
+static uint32_t token_file_word(const unsigned char *bytes, int i) {
     const unsigned char *p = bytes + 4 * i;
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
@@ -19,32 +19,33 @@ static void put_word(unsigned char *to, int i, uint32_t value) {
 
 bool token_file_begins(const unsigned char *bytes, size_t n) {
     if (n < 4) return false;
-    uint32_t magic = word(bytes, 0), turned = __builtin_bswap32(magic);
+    uint32_t magic = token_file_word(bytes, 0), turned = __builtin_bswap32(magic);
     return magic == NARROW || magic == WIDE || magic == TASKS || turned == NARROW || turned == WIDE;
 }
 
-static int wrong(const char *path, const char *expected, unsigned long long number,
-                 const char *found, Error *e) {
+static int token_file_wrong(const char *path, const char *expected, unsigned long long number,
+                            const char *found, Error *e) {
     return error_set(e, STATUS_USER, "%s: expected %s, found %llu%s", path, expected, number,
                      found);
 }
 
 int token_file_header(TokenHeader *h, const char *path, const unsigned char *bytes, size_t n,
                       uint64_t size, Error *e) {
-    uint32_t magic = n < 4 ? 0 : word(bytes, 0);
+    uint32_t magic = n < 4 ? 0 : token_file_word(bytes, 0);
     *h = (TokenHeader){ .width = magic == NARROW ? 2 : 4 };
     if (magic != NARROW && magic != WIDE)
-        return wrong(path, "a token file's number, 20240520 or 20240801", magic,
-                     magic == TASKS ? ", that of tasks for llm.c's evaluation" : "", e);
+        return token_file_wrong(path, "a token file's number, 20240520 or 20240801", magic,
+                                magic == TASKS ? ", that of tasks for llm.c's evaluation" : "", e);
     if (n < TOKEN_FILE_HEADER)
-        return wrong(path, "a token file's header of 1024 bytes", (unsigned long long)size,
-                     " bytes", e);
-    uint32_t version = word(bytes, 1), due = magic == NARROW ? NARROW_VERSION : WIDE_VERSION;
+        return token_file_wrong(path, "a token file's header of 1024 bytes",
+                                (unsigned long long)size, " bytes", e);
+    uint32_t version = token_file_word(bytes, 1),
+             due = magic == NARROW ? NARROW_VERSION : WIDE_VERSION;
     if (version != due)
         return error_set(e, STATUS_USER,
                          "%s: expected a token file of version %u, found version %u", path, due,
                          version);
-    uint64_t count = word(bytes, 2) | (uint64_t)word(bytes, 3) << 32,
+    uint64_t count = token_file_word(bytes, 2) | (uint64_t)token_file_word(bytes, 3) << 32,
              room = (size - TOKEN_FILE_HEADER) / (uint64_t)h->width;
     if (!count) return error_set(e, STATUS_USER, "%s: expected tokens, found an empty file", path);
     if (count != room || (size - TOKEN_FILE_HEADER) % (uint64_t)h->width)

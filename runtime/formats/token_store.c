@@ -60,7 +60,7 @@ static int write_out(TokenStore *s, const void *bytes, size_t n, Error *e) {
     return STATUS_OK;
 }
 
-static int grow(TokenStore *s, size_t need, Error *e) {
+static int store_grow(TokenStore *s, size_t need, Error *e) {
     size_t room = s->room ? s->room : 4096;
     while (room < need)
         room *= 2;
@@ -87,7 +87,7 @@ int token_store_add(TokenStore *s, const void *ids, int64_t count, Error *e) {
     if (!status && s->in.path) {
         status = write_out(s, ids, more, e);
     } else if (!status) {
-        if (have + more > s->room) status = grow(s, have + more, e);
+        if (have + more > s->room) status = store_grow(s, have + more, e);
         if (!status) memcpy((char *)s->memory + have, ids, more);
     }
     if (!status) s->count += count;
@@ -115,7 +115,7 @@ static int open_again(TokenStore *s, Error *e) {
     return status;
 }
 
-static void widen(const unsigned char *from, int width, int64_t n, int32_t *out) {
+static void store_widen(const unsigned char *from, int width, int64_t n, int32_t *out) {
     for (int64_t i = 0; i < n; i++, from += width) {
         uint32_t id = from[0];
         for (int k = 1; k < width; k++)
@@ -124,8 +124,8 @@ static void widen(const unsigned char *from, int width, int64_t n, int32_t *out)
     }
 }
 
-static int check(const TokenStore *s, int64_t first, int64_t n, int64_t vocab, const int32_t *ids,
-                 Error *e) {
+static int store_check(const TokenStore *s, int64_t first, int64_t n, int64_t vocab,
+                       const int32_t *ids, Error *e) {
     for (int64_t i = 0; i < n; i++)
         if ((uint32_t)ids[i] >= vocab)
             return error_set(
@@ -136,14 +136,14 @@ static int check(const TokenStore *s, int64_t first, int64_t n, int64_t vocab, c
     return STATUS_OK;
 }
 
-static int read_file(TokenStore *s, int64_t first, int64_t n, int32_t *out, Error *e) {
+static int store_read_file(TokenStore *s, int64_t first, int64_t n, int32_t *out, Error *e) {
     unsigned char bytes[PIECE];
     for (int64_t done = 0, now; done < n; done += now) {
         now = n - done < PIECE / s->width ? n - done : PIECE / s->width;
         uint64_t at = s->at + (uint64_t)(first + done) * (uint64_t)s->width;
         int status = input_read(&s->in, at, bytes, (size_t)now * (size_t)s->width, e);
         if (status) return status;
-        widen(bytes, s->width, now, out + done);
+        store_widen(bytes, s->width, now, out + done);
     }
     return STATUS_OK;
 }
@@ -152,11 +152,11 @@ int token_store_read(TokenStore *s, int64_t first, int64_t n, int64_t vocab, int
                      Error *e) {
     int status = STATUS_OK;
     if (s->memory) {
-        widen((unsigned char *)s->memory + first * s->width, s->width, n, out);
+        store_widen((unsigned char *)s->memory + first * s->width, s->width, n, out);
     } else {
         if (s->in.fd < 0) status = open_again(s, e);
-        if (!status) status = read_file(s, first, n, out, e);
+        if (!status) status = store_read_file(s, first, n, out, e);
         if (!status && token_store_is_open(s)) status = input_unchanged(&s->in, e);
     }
-    return status ? status : check(s, first, n, vocab, out, e);
+    return status ? status : store_check(s, first, n, vocab, out, e);
 }

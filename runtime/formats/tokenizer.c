@@ -8,27 +8,27 @@
 #include "utf8.h"
 
 #define TOKENIZER(name, least) &tokenizer_##name,
-static const TokenizerKind *const kinds[] = {
+static const TokenizerKind *const tokenizer_kinds[] = {
 #include "tokenizers.def"
 };
 #undef TOKENIZER
 
 #define TOKENIZER(name, least) " or \"" #name "\""
-static const char known[] =
+static const char tokenizer_known[] =
 #include "tokenizers.def"
     ;
 #undef TOKENIZER
 
 int tokenizer_kind(const char *name, const TokenizerKind **kind, Error *e) {
     *kind = NULL;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(name, kinds[i]->name)) *kind = kinds[i];
+    for (size_t i = 0; i < sizeof tokenizer_kinds / sizeof *tokenizer_kinds; i++)
+        if (!strcmp(name, tokenizer_kinds[i]->name)) *kind = tokenizer_kinds[i];
     if (*kind) return STATUS_OK;
     if (!*name)
         return error_set(e, STATUS_USER,
                          "text: expected a model with a tokenizer, found a spec without one");
     return error_set(e, STATUS_USER, "tokenizer: expected %s, found \"%s\": not in this version",
-                     known + strlen(" or "), name);
+                     tokenizer_known + strlen(" or "), name);
 }
 
 int tokenizer_learn_from(Tokenizer *t, const TokenizerKind *kind, int64_t vocab,
@@ -45,7 +45,7 @@ typedef struct WholeText {
     size_t length;
 } WholeText;
 
-static int next_piece(void *user, const char **text, size_t *length, Error *e) {
+static int tokenizer_next_piece(void *user, const char **text, size_t *length, Error *e) {
     WholeText *x = user;
     (void)e;
     *text = x->text;
@@ -57,7 +57,7 @@ static int next_piece(void *user, const char **text, size_t *length, Error *e) {
 int tokenizer_learn(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const char *text,
                     size_t length, Error *e) {
     WholeText x = { text, length };
-    return tokenizer_learn_from(t, kind, vocab, &(TextSource){ next_piece, &x }, e);
+    return tokenizer_learn_from(t, kind, vocab, &(TextSource){ tokenizer_next_piece, &x }, e);
 }
 
 int tokenizer_load(Tokenizer *t, const TokenizerKind *kind, int64_t vocab, const Safetensors *s,
@@ -89,7 +89,7 @@ void tokenizer_free(Tokenizer *t) {
 
 /* == Encoding ============================================================= */
 
-static bool grow(TokenIds *ids) {
+static bool tokenizer_grow(TokenIds *ids) {
     int64_t room = ids->room + ids->room / 2 + 64;
     void *bigger = ids->failed ? NULL : realloc(ids->at, (size_t)room * (size_t)ids->width);
     ids->failed = !bigger;
@@ -102,7 +102,8 @@ static bool grow(TokenIds *ids) {
 void token_ids_add(TokenIds *ids, int32_t id) {
     int64_t i = ids->count;
     ids->count++;
-    if (i >= ids->room && !(ids->grows && grow(ids))) return; /* token_ids_encode says so */
+    if (i >= ids->room && !(ids->grows && tokenizer_grow(ids)))
+        return; /* token_ids_encode says so */
     if (ids->width == 1) ((uint8_t *)ids->at)[i] = (uint8_t)id;
     else if (ids->width == 2) ((uint16_t *)ids->at)[i] = (uint16_t)id;
     else ((int32_t *)ids->at)[i] = id;
@@ -130,7 +131,7 @@ int tokenizer_encode(const Tokenizer *t, const char *what, const char *text, siz
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-static void replace(Decoder *d, const Tokenizer *t) {
+static void tokenizer_replace(Decoder *d, const Tokenizer *t) {
     for (int n = t->each_byte ? d->count : 1; n > 0; n--)
         text_bytes(&d->text, REPLACEMENT, 3);
     d->count = 0;
@@ -142,12 +143,12 @@ static void push_byte(Decoder *d, const Tokenizer *t, unsigned char byte) {
     int begins = utf8_begins(d->pending, d->count);
     if (begins < 0 && d->count > 1) {
         d->count--;
-        replace(d, t);
+        tokenizer_replace(d, t);
         d->pending[d->count++] = byte;
         begins = utf8_begins(d->pending, 1);
     }
     if (begins > 0) text_bytes(&d->text, (char *)d->pending, (size_t)d->count);
-    if (begins < 0) replace(d, t);
+    if (begins < 0) tokenizer_replace(d, t);
     if (begins) d->count = 0;
 }
 
@@ -169,7 +170,7 @@ static void push_id(Decoder *d, const Tokenizer *t, int32_t id) {
         push_text(d, t, text, (size_t)bytes);
         return;
     }
-    if (d->count) replace(d, t);
+    if (d->count) tokenizer_replace(d, t);
     text_bytes(&d->text, REPLACEMENT, 3);
 }
 
@@ -183,7 +184,7 @@ int decoder_push(Decoder *d, const Tokenizer *t, int32_t id, Error *e) {
 int decoder_end(Decoder *d, const Tokenizer *t, Error *e) {
     text_clear(&d->text);
     text_bytes(&d->text, "", 0);
-    if (d->count) replace(d, t);
+    if (d->count) tokenizer_replace(d, t);
     d->begun = d->seen = false;
     return text_status(&d->text, e);
 }
@@ -247,7 +248,7 @@ int tokenizer_decode(const Tokenizer *t, const int32_t *ids, int64_t count, bool
         i += run;
         if (!valid) d.begun = true;
     }
-    if (d.count) replace(&d, t);
+    if (d.count) tokenizer_replace(&d, t);
     *text = d.text;
     return text_status(text, e);
 }

@@ -15,13 +15,13 @@ static int learn(Tokenizer *t, int64_t vocab, const TextSource *from, Error *e) 
     return enough(t, vocab, e);
 }
 
-static int load(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e) {
+static int bytes_load(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e) {
     (void)s;
     return enough(t, vocab, e);
 }
 
-static int encode(const Tokenizer *t, const char *what, const char *text, size_t length,
-                  TokenIds *ids, Error *e) {
+static int bytes_encode(const Tokenizer *t, const char *what, const char *text, size_t length,
+                        TokenIds *ids, Error *e) {
     (void)t, (void)what, (void)e;
     ids->first = 1;
     for (size_t i = 0; i < length; i++)
@@ -37,7 +37,7 @@ static const unsigned char every[256] = {
     ROW(192), ROW(200), ROW(208), ROW(216), ROW(224), ROW(232), ROW(240), ROW(248)
 };
 
-static int decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
+static int bytes_decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
     (void)t, (void)d;
     if (id < 0 || id > 255) return -1;
     *text = (const char *)&every[id];
@@ -47,6 +47,6 @@ static int decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text)
 const TokenizerKind tokenizer_bytes = { .name = "bytes",
                                         .text_is_ids = true,
                                         .learn = learn,
-                                        .load = load,
-                                        .encode = encode,
-                                        .decode = decode };
+                                        .load = bytes_load,
+                                        .encode = bytes_encode,
+                                        .decode = bytes_decode };

@@ -92,7 +92,7 @@ static int by_count(const void *a, const void *b) {
 }
 
 /* The page that a character is in; NULL: there is no memory for it. */
-static Counted *page_of(Census *c, int32_t point) {
+static Counted *chars_page_of(Census *c, int32_t point) {
     Counted **page = &c->page[point >> 8];
     if (*page) return *page;
     *page = calloc(256, sizeof **page);
@@ -107,7 +107,7 @@ static int count_piece(Census *c, const char *text, size_t length, Error *e) {
         int32_t point;
         int n = utf8_next(text + i, length - i, &point);
         if (!n) return utf8_bad("text", text, i, e);
-        Counted *page = page_of(c, point);
+        Counted *page = chars_page_of(c, point);
         if (!page) return error_memory(e, "tokenizer", 256 * sizeof *page);
         page[point & 255].times++;
         i += (size_t)n;
@@ -179,7 +179,7 @@ static int check_characters(Tokenizer *t, const Safetensors *s, int32_t count, E
     return status;
 }
 
-static int load(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e) {
+static int chars_load(Tokenizer *t, int64_t vocab, const Safetensors *s, Error *e) {
     const Tensor *f = safetensors_find(s, "tokenizer.chars");
     if (!f)
         return error_set(e, STATUS_USER,
@@ -213,8 +213,8 @@ static int64_t room(const char *text, size_t length) {
     return n;
 }
 
-static int encode(const Tokenizer *t, const char *what, const char *text, size_t length,
-                  TokenIds *ids, Error *e) {
+static int chars_encode(const Tokenizer *t, const char *what, const char *text, size_t length,
+                        TokenIds *ids, Error *e) {
     const CharTables *x = t->tables;
     for (size_t i = 0; i < length;) {
         int32_t point;
@@ -229,7 +229,7 @@ static int encode(const Tokenizer *t, const char *what, const char *text, size_t
     return STATUS_OK;
 }
 
-static int decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
+static int chars_decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
     const CharTables *x = t->tables;
     (void)d;
     if (id == PAD || id == BEGIN || id == END) return 0;
@@ -243,9 +243,9 @@ const TokenizerKind tokenizer_chars = { .name = "chars",
                                         .tensor = "tokenizer.chars",
                                         .utf8 = true,
                                         .learn = learn,
-                                        .load = load,
+                                        .load = chars_load,
                                         .save = save,
                                         .free = free_tables,
                                         .room = room,
-                                        .encode = encode,
-                                        .decode = decode };
+                                        .encode = chars_encode,
+                                        .decode = chars_decode };

@@ -47,7 +47,8 @@ typedef struct Differences {
     int count;
 } Differences;
 
-static void add_word(Text *t, const char *before, const char *name, const char *value) {
+static void trained_options_add_word(Text *t, const char *before, const char *name,
+                                     const char *value) {
     Text word = { 0 };
     text_add(&word, "%s=%s", name, value);
     text_add(t, "%s", before);
@@ -56,18 +57,21 @@ static void add_word(Text *t, const char *before, const char *name, const char *
     text_free(&word);
 }
 
-static void add_difference(Differences *d, const JsonNode *trained, const JsonNode *now) {
+static void options_add_difference(Differences *d, const JsonNode *trained, const JsonNode *now) {
     const char *was = option_value(trained), *is = option_value(now), *name = trained->key;
     const char *and = d->count++ ? "," : "";
-    if (was) add_word(&d->trained, " -D ", name, was), add_word(&d->type, " -D ", name, was);
+    if (was)
+        trained_options_add_word(&d->trained, " -D ", name, was),
+            trained_options_add_word(&d->type, " -D ", name, was);
     else text_add(&d->trained, " no %s", name), text_add(&d->type, " no -D %s", name);
     text_add(&d->now, "%s", and);
-    if (is) add_word(&d->now, " ", name, is);
+    if (is) trained_options_add_word(&d->now, " ", name, is);
     else text_add(&d->now, " no %s", name);
     text_add(&d->names, "%s%s", and, name);
 }
 
-static int refuse(const Safetensors *s, const ReadingModel *m, const Differences *d, Error *e) {
+static int options_refuse(const Safetensors *s, const ReadingModel *m, const Differences *d,
+                          Error *e) {
     Text t = { 0 };
     const char *trained = d->trained.at, *now = d->now.at, *type = d->type.at, *name = d->names.at;
     if (!trained || !now || !type || !name) return error_memory(e, s->path, 0);
@@ -81,16 +85,16 @@ static int refuse(const Safetensors *s, const ReadingModel *m, const Differences
     return status;
 }
 
-static int compare(const Safetensors *s, const ReadingModel *m, const Json *was, const Json *is,
-                   Error *e) {
+static int options_compare(const Safetensors *s, const ReadingModel *m, const Json *was,
+                           const Json *is, Error *e) {
     Differences d = { 0 };
     int status = STATUS_OK;
     for (const JsonNode *n = json_first(was, was->node); n; n = json_next(was, n)) {
         const JsonNode *now = json_member(is, is->node, n->key);
         if (now && !is_same(n, now) && !option_is_listed(m->changed, n->key))
-            add_difference(&d, n, now);
+            options_add_difference(&d, n, now);
     }
-    if (d.count) status = refuse(s, m, &d, e);
+    if (d.count) status = options_refuse(s, m, &d, e);
     text_free(&d.trained), text_free(&d.now), text_free(&d.type), text_free(&d.names);
     return status;
 }
@@ -107,7 +111,7 @@ int trained_options_check(const Safetensors *s, const ReadingModel *m, Error *e)
     if (!saved || is_function(s, m->function)) return STATUS_OK;
     int status = json_parse(&was, s->path, saved, strlen(saved), OPTIONS_BYTES, e);
     if (!status) status = json_parse(&is, "options", m->options, strlen(m->options), UINT32_MAX, e);
-    if (!status && was.node->type == JSON_OBJECT) status = compare(s, m, &was, &is, e);
+    if (!status && was.node->type == JSON_OBJECT) status = options_compare(s, m, &was, &is, e);
     json_free(&was), json_free(&is);
     return status;
 }

@@ -36,7 +36,7 @@ typedef struct Room {
     float *inner, *packed, *rows, *results;
 } Room;
 
-static Room room_of(float *scratch) {
+static Room experts_room_of(float *scratch) {
     float *packed = scratch + inner_bytes() / (int64_t)sizeof(float);
     float *rows = packed + packed_room();
     return (Room){ scratch, packed, rows, rows + SQUARE };
@@ -70,7 +70,7 @@ void k_expert_lists(int64_t tokens, int64_t slots, const int32_t *place, int64_t
 }
 
 /* Where the list behind e ends: that of nothing takes the rest. */
-static int64_t end_of(const Experts *x, int64_t e) {
+static int64_t experts_end_of(const Experts *x, int64_t e) {
     return e < x->experts ? x->first[e + 1] : x->tokens * x->slots;
 }
 
@@ -107,7 +107,7 @@ enum { LENGTHS = 8, TILE_ROWS = 12 };
 
 /* Whether the list of e is of length 'c' of LENGTHS. */
 INLINE int has_length(const Experts *x, int64_t e, int64_t c, int64_t unit) {
-    int64_t n = end_of(x, e) - x->first[e];
+    int64_t n = experts_end_of(x, e) - x->first[e];
     return n >= c * unit && (c == LENGTHS - 1 || n < (c + 1) * unit);
 }
 
@@ -124,10 +124,10 @@ typedef struct ExpertPart {
 } ExpertPart;
 
 static int64_t parts_in(const Experts *x, int64_t e) {
-    return (end_of(x, e) - x->first[e] + SLOTS_MOST - 1) / SLOTS_MOST;
+    return (experts_end_of(x, e) - x->first[e] + SLOTS_MOST - 1) / SLOTS_MOST;
 }
 
-static int64_t parts_of(const Experts *x) {
+static int64_t experts_parts_of(const Experts *x) {
     int64_t n = 0;
     for (int64_t e = 0; e <= x->experts; e++)
         n += parts_in(x, e);
@@ -135,8 +135,8 @@ static int64_t parts_of(const Experts *x) {
 }
 
 /* Part i of those that the list of e has. */
-static ExpertPart part_of(const Experts *x, int64_t e, int64_t i) {
-    int64_t all = end_of(x, e) - x->first[e], parts = parts_in(x, e),
+static ExpertPart experts_part_of(const Experts *x, int64_t e, int64_t i) {
+    int64_t all = experts_end_of(x, e) - x->first[e], parts = parts_in(x, e),
             size = ((all + parts - 1) / parts + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     int64_t left = all - i * size;
     return (ExpertPart){ e, x->first[e] + i * size, left < size ? left : size };
@@ -147,14 +147,14 @@ static ExpertPart part_at(const Experts *x, int64_t number) {
     for (int64_t c = LENGTHS; c-- > 0;)
         for (int64_t e = 0; e < x->experts; e++) {
             if (!has_length(x, e, c, unit)) continue;
-            if (number < (n = parts_in(x, e))) return part_of(x, e, number);
+            if (number < (n = parts_in(x, e))) return experts_part_of(x, e, number);
             number -= n;
         }
-    return part_of(x, x->experts, number);
+    return experts_part_of(x, x->experts, number);
 }
 
 int64_t k_expert_tasks(const Experts *x, int64_t columns) {
-    return parts_of(x) * ((columns + BLOCK - 1) / BLOCK);
+    return experts_parts_of(x) * ((columns + BLOCK - 1) / BLOCK);
 }
 
 static float *result_of(const ExpertProduct *p, int64_t slot, int64_t column) {
@@ -251,14 +251,14 @@ static Weights weights_from(const ExpertProduct *p, int64_t from, int64_t ld) {
 
 void k_expert_product(const ExpertProduct *p, int64_t task, float *scratch) {
     const Experts *x = &p->experts;
-    int64_t parts = parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
+    int64_t parts = experts_parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
     int64_t columns = left < BLOCK ? left : BLOCK, ld = p->back ? p->columns : p->steps;
     ExpertPart part = part_at(x, task % parts);
     if (part.expert == x->experts) {
         put_zeros(p, part, j, columns);
         return;
     }
-    Room room = room_of(scratch);
+    Room room = experts_room_of(scratch);
     int64_t chunk = block_steps(p->steps);
     if (x->bf16) chunk = (chunk + 31) / 32 * 32;              /* whole tiles, */
     else if (STRATA_TILES) chunk = (chunk + 127) / 128 * 128; /* or what is added at once */
@@ -313,7 +313,7 @@ static void few_slots(const ExpertProduct *p, ExpertPart part, int64_t j, int64_
 void k_expert_few(const ExpertProduct *p, int64_t task, float *scratch) {
     enum { TOGETHER = 8 };
     const Experts *x = &p->experts;
-    int64_t parts = parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
+    int64_t parts = experts_parts_of(x), j = task / parts * BLOCK, left = p->columns - j;
     int64_t columns = left < BLOCK ? left : BLOCK;
     ExpertPart part = part_at(x, task % parts);
     if (part.expert == x->experts) {
@@ -326,7 +326,7 @@ void k_expert_few(const ExpertProduct *p, int64_t task, float *scratch) {
     for (int64_t i = 0; i < part.count; i += once) {
         int64_t left = part.count - i;
         few_slots(p, (ExpertPart){ part.expert, part.first + i, left < once ? left : once }, j,
-                  columns, w, room_of(scratch));
+                  columns, w, experts_room_of(scratch));
     }
 }
 
@@ -373,13 +373,13 @@ void k_expert_weight(const ExpertOuter *p, int64_t task, float *scratch) {
     int64_t e = expert_at(x, task / (down * across)), m = task / across % down * SIDE,
             k = task % across * SIDE;
     int64_t rows = p->rows - m < SIDE ? p->rows - m : SIDE;
-    int64_t columns = p->columns - k < SIDE ? p->columns - k : SIDE, end = end_of(x, e);
+    int64_t columns = p->columns - k < SIDE ? p->columns - k : SIDE, end = experts_end_of(x, e);
     float *dw = p->dw + (e * p->rows + m) * p->columns + k;
     for (int64_t i = 0; !p->add && x->first[e] == end && i < rows; i++)
         k_zero(columns, dw + i * p->columns);
     for (int64_t i = x->first[e]; i < end; i += STEPS_MAX) {
         int64_t steps = end - i < STEPS_MAX ? end - i : STEPS_MAX;
         weight_steps(p, x->order + i, steps, (MatrixPart){ m, rows, k, columns }, dw,
-                     p->add || i > x->first[e], room_of(scratch));
+                     p->add || i > x->first[e], experts_room_of(scratch));
     }
 }

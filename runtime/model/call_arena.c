@@ -44,7 +44,7 @@ static int64_t aside_floats(void) {
 
 /* An arena is for any program but the probe, or for the probe.  Weights are packed before a phase
 ** if they are for more than a chunk of tokens; of fewer each task packs what it needs. */
-static Parts parts_of(bool probe, int64_t tokens) {
+static Parts call_arena_parts_of(bool probe, int64_t tokens) {
     ArenaNeeds n = probe ? arena_needs(k_programs + PROGRAM_PROBE, k_programs + PROGRAMS)
                          : arena_needs(k_programs, k_programs + PROGRAM_PROBE);
     Parts p = { .padded = round_up(tokens, k_constants.granule) };
@@ -69,7 +69,7 @@ int64_t k_tokens_most(void) {
 
 size_t k_arena_bytes(bool probe, int64_t tokens, int32_t workers) {
     if (tokens < 1 || workers < 1 || tokens > k_tokens_most()) return 0;
-    Parts p = parts_of(probe, tokens);
+    Parts p = call_arena_parts_of(probe, tokens);
     if (p.worker > BYTES_MOST / (int64_t)sizeof(float) / workers) return 0;
     return (size_t)(p.local + workers * p.worker) * sizeof(float) + STRATA_ALIGN;
 }
@@ -92,7 +92,7 @@ static void place_lists(Frame *f, float *at) {
 }
 
 /* What the arena is divided into, aligned parts first. */
-static void place(Frame *f, const Parts *p, float *arena) {
+static void call_arena_place(Frame *f, const Parts *p, float *arena) {
     f->padded = p->padded;
     f->token = arena;
     f->position = (int32_t *)(arena + p->call);
@@ -119,8 +119,8 @@ Frame k_frame(Context *c, int program, const void *w, void *arena, const int32_t
                 .B = B,
                 .T = T,
                 .N = B * T };
-    Parts p = parts_of(program == PROGRAM_PROBE, f.N);
-    place(&f, &p, arena);
+    Parts p = call_arena_parts_of(program == PROGRAM_PROBE, f.N);
+    call_arena_place(&f, &p, arena);
     f.whole_phases = f.program->phases;
     f.uniform[0] = 1;
     f.uniform[1] = (float)(1.0 / (double)f.N);

@@ -78,7 +78,7 @@ static int64_t whole_shares(const Sharing *x) {
     return larger(x->rows / k_constants.chunk - x->workers, 0);
 }
 
-static Share share_of(const Sharing *x, int64_t task) {
+static Share driver_share_of(const Sharing *x, int64_t task) {
     int64_t whole = least(task, whole_shares(x));
     Share s = share_at(x, whole * k_constants.chunk);
     for (; whole < task; whole++)
@@ -88,7 +88,7 @@ static Share share_of(const Sharing *x, int64_t task) {
 
 static int64_t shares(const Sharing *x) {
     int64_t n = whole_shares(x);
-    for (Share s = share_of(x, n); s.count > 0; s = share_after(x, s))
+    for (Share s = driver_share_of(x, n); s.count > 0; s = share_after(x, s))
         n++;
     return n;
 }
@@ -96,7 +96,7 @@ static int64_t shares(const Sharing *x) {
 static void share_task(void *arg, int64_t task, int32_t worker) {
     const Job *j = arg;
     unsigned mode = enter_mode();
-    Share s = share_of(&j->sharing, task);
+    Share s = driver_share_of(&j->sharing, task);
     TaskWork w = { j->f, worker, first_row(j->f, j->phase) + s.first, s.count, 0, -1, worker };
     for (int32_t i = 0; i < j->phase->count; i++)
         k_token_action(&w, &k_actions[j->phase->first + i]);

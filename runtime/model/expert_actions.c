@@ -14,13 +14,14 @@ static Experts experts_of(const Frame *f, const Action *s, int lists) {
 }
 
 /* Operand i by slot, 'width' numbers each; 'own': a token's slots have rows of their own. */
-static SlotRows rows_of(const Frame *f, const Action *s, int i, int64_t width, int32_t own) {
+static SlotRows actions_rows_of(const Frame *f, const Action *s, int i, int64_t width,
+                                int32_t own) {
     const Ref *r = &k_refs[s->ref + i];
     return (SlotRows){ k_resolve(f, r, 0, 0), (int64_t)r->stride * (k_constants.bf16 ? 2 : 1),
                        own ? width : 0 };
 }
 
-static Weights weights_of(const ExpertAction *a, const float *w) {
+static Weights actions_weights_of(const ExpertAction *a, const float *w) {
     if (a->small) return (Weights){ 0, 0, 0 };
     return a->bf16 ? (Weights){ 0, (const uint16_t *)w, 0 } : (Weights){ w, 0, 0 };
 }
@@ -31,8 +32,8 @@ static ExpertProduct product_of(const Frame *f, const Action *s) {
     int back = s->what == DO_EXPERT_BACK;
     return (ExpertProduct){
         experts_of(f, s, REF(EXPERT_LINEAR, order)),
-        rows_of(f, s, REF(EXPERT_LINEAR, x), back ? a->rows : a->columns, a->own[0]),
-        weights_of(a, k_resolve(f, &r[REF(EXPERT_LINEAR, w)], 0, 0)),
+        actions_rows_of(f, s, REF(EXPERT_LINEAR, x), back ? a->rows : a->columns, a->own[0]),
+        actions_weights_of(a, k_resolve(f, &r[REF(EXPERT_LINEAR, w)], 0, 0)),
         back ? a->columns : a->rows,
         back ? a->rows : a->columns,
         back,
@@ -49,8 +50,8 @@ static ExpertOuter outer_of(const Frame *f, const Action *s) {
     const ExpertAction *a = &s->expert;
     bool overwrites = r->area == AREA_CONSTANT || (a->first && !f->accumulate);
     return (ExpertOuter){ experts_of(f, s, REF(EXPERT_WEIGHT, order)),
-                          rows_of(f, s, REF(EXPERT_WEIGHT, dy), a->rows, a->own[0]),
-                          rows_of(f, s, REF(EXPERT_WEIGHT, x), a->columns, a->own[1]),
+                          actions_rows_of(f, s, REF(EXPERT_WEIGHT, dy), a->rows, a->own[0]),
+                          actions_rows_of(f, s, REF(EXPERT_WEIGHT, x), a->columns, a->own[1]),
                           k_resolve(f, r, 0, 0),
                           a->rows,
                           a->columns,

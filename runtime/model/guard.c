@@ -27,7 +27,7 @@ bool k_check_found(const Frame *f) { return __atomic_load_n(&f->ctx->stray, __AT
 
 /* == Regions ============================================================== */
 
-static void fill(float *p, int64_t n, uint32_t word) {
+static void guard_fill(float *p, int64_t n, uint32_t word) {
     Word *w = (Word *)p;
     for (int64_t i = 0; i < n; i++)
         w[i] = word;
@@ -48,7 +48,7 @@ typedef struct GuardedPlace {
     int64_t values, before, after, used;
 } GuardedPlace;
 
-static GuardedPlace place_of(const Frame *f, const CheckRegion *r, int32_t worker) {
+static GuardedPlace guard_place_of(const Frame *f, const CheckRegion *r, int32_t worker) {
     int64_t rows = r->area == AREA_TOKEN ? f->padded
         : r->area == AREA_LOCAL          ? k_constants.chunk
         : r->area == AREA_GRANULE        ? f->padded / k_constants.granule
@@ -72,27 +72,27 @@ static float *scratch_guard(const Frame *f, int32_t worker) {
 }
 
 static void poison(const Frame *f, const CheckRegion *r, int32_t worker) {
-    GuardedPlace p = place_of(f, r, worker);
-    fill(p.at, p.used, POISON);
+    GuardedPlace p = guard_place_of(f, r, worker);
+    guard_fill(p.at, p.used, POISON);
 }
 
 /* == A call =============================================================== */
 
 static void place_guards(const Frame *f, const CheckRegion *r, int32_t worker) {
-    GuardedPlace p = place_of(f, r, worker);
-    fill(p.at - p.before, p.before, GUARD);
-    fill(p.at + p.used, p.values - p.used + p.after, GUARD);
+    GuardedPlace p = guard_place_of(f, r, worker);
+    guard_fill(p.at - p.before, p.before, GUARD);
+    guard_fill(p.at + p.used, p.values - p.used + p.after, GUARD);
 }
 
 void k_check_begin(Frame *f) {
     const ModelProgram *p = f->program;
     f->ctx->stray = 0;
-    fill(f->token, p->token_floats * rows_apart(f->padded), POISON);
-    fill(f->granule, p->granule_floats * (f->padded / k_constants.granule), POISON);
-    fill(f->constant, p->constant_floats, POISON);
-    fill(f->local, f->ctx->setup.workers * f->local_floats, POISON);
+    guard_fill(f->token, p->token_floats * rows_apart(f->padded), POISON);
+    guard_fill(f->granule, p->granule_floats * (f->padded / k_constants.granule), POISON);
+    guard_fill(f->constant, p->constant_floats, POISON);
+    guard_fill(f->local, f->ctx->setup.workers * f->local_floats, POISON);
     for (int32_t w = 0; w < f->ctx->setup.workers; w++)
-        fill(scratch_guard(f, w), SCRATCH_GUARD, GUARD);
+        guard_fill(scratch_guard(f, w), SCRATCH_GUARD, GUARD);
     for (int32_t i = p->region; i < p->region + p->regions; i++)
         for (int32_t w = 0; w < copies(f, &k_regions[i]); w++)
             place_guards(f, &k_regions[i], w);
@@ -102,8 +102,8 @@ void k_check_begin(Frame *f) {
 
 /* Which guard of a region is not what it was; NULL: none.  'all': those rows too
 ** that only round up, of which there may be many. */
-static const char *broken(const Frame *f, const CheckRegion *r, int32_t worker, bool all) {
-    GuardedPlace p = place_of(f, r, worker);
+static const char *guard_broken(const Frame *f, const CheckRegion *r, int32_t worker, bool all) {
+    GuardedPlace p = guard_place_of(f, r, worker);
     if (!intact(p.at - p.before, p.before)) return "before the value of ";
     if (!intact(p.at + p.values, p.after)) return "after the value of ";
     if (all && !intact(p.at + p.used, p.values - p.used))
@@ -124,7 +124,7 @@ void k_check_step(const Frame *f, const Action *s, int32_t worker) {
     int32_t own = (int32_t)(s - k_actions);
     for (int32_t i = 0; i < s->refs; i++) {
         int32_t region = k_reaches[s->ref + i].region;
-        const char *where = region < 0 ? 0 : broken(f, &k_regions[region], worker, false);
+        const char *where = region < 0 ? 0 : guard_broken(f, &k_regions[region], worker, false);
         if (where) blame(f, own, own, where, kernel_name(k_regions[region].first));
     }
     if (!intact(scratch_guard(f, worker), SCRATCH_GUARD))
@@ -146,7 +146,7 @@ int32_t k_check_phase(const Frame *f, const Stage *phase) {
     for (int32_t i = p->region; i < p->region + p->regions; i++) {
         const CheckRegion *r = &k_regions[i];
         for (int32_t w = 0; w < copies(f, r); w++) {
-            const char *where = broken(f, r, w, true);
+            const char *where = guard_broken(f, r, w, true);
             if (where) blame(f, phase->first, last, where, kernel_name(r->first));
         }
         if (r->stage == (int32_t)(phase - k_stages)) poison(f, r, 0);
@@ -164,7 +164,8 @@ typedef struct Bounds {
 } Bounds;
 
 /* Rows [first, first + count) of 'floats' each, 'stride' apart. */
-static Bounds some_rows(float *base, int64_t stride, int64_t first, int64_t count, int64_t floats) {
+static Bounds guard_some_rows(float *base, int64_t stride, int64_t first, int64_t count,
+                              int64_t floats) {
     float *lo = base + first * stride;
     return (Bounds){ lo, count > 0 ? lo + (count - 1) * stride + floats : lo };
 }
@@ -180,9 +181,9 @@ static Bounds bounds_of(const Frame *f, float *base, const Ref *r, int64_t float
     case AREA_TOKENS:
     case AREA_TARGETS:
     case AREA_POSITION:
-    case AREA_LIST_POSITION: return some_rows(base, r->stride, first, count, floats);
-    case AREA_GRANULE: return some_rows(base, r->stride, granule, end - granule, floats);
-    case AREA_TABLE: return some_rows(base, r->stride, 0, f->ctx->length, floats);
+    case AREA_LIST_POSITION: return guard_some_rows(base, r->stride, first, count, floats);
+    case AREA_GRANULE: return guard_some_rows(base, r->stride, granule, end - granule, floats);
+    case AREA_TABLE: return guard_some_rows(base, r->stride, 0, f->ctx->length, floats);
     default: return (Bounds){ base, base + floats };
     }
 }
@@ -223,7 +224,7 @@ void k_check_row(const Frame *f, const Action *s, int32_t worker, int64_t first,
     float *few[3 * FEW_REFS + 1], *scratch = frame_scratch(f, worker);
     float **p = s->refs > FEW_REFS ? (float **)scratch : few;
     Slot slot = { 0, 0 };
-    fill(scratch, k_constants.scratch_bytes / (int64_t)sizeof *scratch, POISON);
+    guard_fill(scratch, k_constants.scratch_bytes / (int64_t)sizeof *scratch, POISON);
     for (int32_t i = 0; i < s->refs; i++) {
         const Ref *r = &k_refs[s->ref + i];
         p[i] = k_resolve(f, r, worker, first);

@@ -88,8 +88,8 @@ static void product_task(void *arg, int64_t task, int32_t worker) {
 }
 
 /* result[rows, columns] = left[rows, steps] right^T, or 'back' left right. */
-static void multiply(MuonWork *u, const float *left, const float *right, int64_t columns,
-                     int64_t steps, int back, float *result) {
+static void update_multiply(MuonWork *u, const float *left, const float *right, int64_t columns,
+                            int64_t steps, int back, float *result) {
     u->left = left, u->right = right, u->columns = columns, u->steps = steps, u->back = back;
     u->result = result;
     k_par_for(u->c, blocks(columns, BLOCK), pack_task, u);
@@ -100,9 +100,9 @@ static void multiply(MuonWork *u, const float *left, const float *right, int64_t
 static void orthogonalize(MuonWork *u) {
     int64_t rows = u->room.rows, columns = u->room.columns;
     for (int32_t i = 0; i < u->how->newton_schulz; i++) {
-        multiply(u, u->x, u->x, rows, columns, 0, u->a);
-        multiply(u, u->a, u->a, rows, rows, 0, u->b);
-        multiply(u, u->b, u->x, columns, rows, 1, u->y);
+        update_multiply(u, u->x, u->x, rows, columns, 0, u->a);
+        update_multiply(u, u->a, u->a, rows, rows, 0, u->b);
+        update_multiply(u, u->b, u->x, columns, rows, 1, u->y);
         float *old = u->x;
         u->x = u->y, u->y = old;
     }

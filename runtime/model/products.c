@@ -30,7 +30,7 @@ static const float *packed_of(const Frame *f, const Action *s) {
 }
 
 /* A product's weights that lie at w, in rows of ld floats. */
-static Weights weights_of(const ProductAction *a, const float *w, int64_t ld) {
+static Weights products_weights_of(const ProductAction *a, const float *w, int64_t ld) {
     return a->bf16 ? (Weights){ 0, (const uint16_t *)w, ld } : (Weights){ w, 0, ld };
 }
 
@@ -45,9 +45,9 @@ static void product_bf16(const TaskWork *w, const Action *s, int back) {
     const float *packed = packed_of(w->f, s);
     float *scratch = frame_scratch(w->f, w->worker), *few = frame_scratch(w->f, w->runs),
           *at = work_row(w, s, REF(LINEAR, y));
-    Weights m = weights_of(a,
-                           k_resolve(w->f, &k_refs[s->ref + REF(LINEAR, w)], w->worker, w->first),
-                           weights_row(a, back));
+    Weights m = products_weights_of(
+        a, k_resolve(w->f, &k_refs[s->ref + REF(LINEAR, w)], w->worker, w->first),
+        weights_row(a, back));
     int64_t ldx = 2 * stride_of(s, REF(LINEAR, x)), ldy = stride_of(s, REF(LINEAR, y)),
             m1 = w->m1 < 0 ? a->columns : w->m1;
     Result y = { at, 0, ldy, a->add };
@@ -142,7 +142,7 @@ void k_pack_task(const Frame *f, const Action *s, int64_t task, int32_t worker) 
     const float *w = k_resolve(f, &k_refs[s->ref + REF(LINEAR, w)], worker, 0);
     float *packed = f->packed + a->packed;
     if (k_constants.bf16)
-        k_pack_bf16(a->columns, a->steps, weights_of(a, w, ld), back, task, packed,
+        k_pack_bf16(a->columns, a->steps, products_weights_of(a, w, ld), back, task, packed,
                     frame_scratch(f, worker));
     else k_pack(a->columns, a->steps, w, ld, back, task, packed);
 }

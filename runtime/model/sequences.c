@@ -34,7 +34,7 @@ static int32_t run_last(Frame *f, int last_logits) {
     return status;
 }
 
-static int32_t finish(const Frame *f, int32_t status) {
+static int32_t sequences_finish(const Frame *f, int32_t status) {
     if (status) k_restore(f);
     else k_advance(f);
     return status;
@@ -56,7 +56,7 @@ static Frame begin_growth(Context *c, const void *w, void *arena, const int32_t 
 static int32_t grow_by_few(Frame *f, float *logits) {
     f->logits = logits;
     f->few = 1;
-    return finish(f, k_call(f));
+    return sequences_finish(f, k_call(f));
 }
 
 EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
@@ -70,7 +70,7 @@ EXPORT int32_t model_prefill(void *ctx, const void *w, void *state, void *arena,
     Frame f = begin_growth(c, w, arena, tokens, one, 1, n);
     if (logits) f.logits = logits - (n - 1) * model()->vocab;
     status = run_last(&f, logits != 0);
-    return finish(&f, status);
+    return sequences_finish(&f, status);
 }
 
 EXPORT int32_t model_decode(void *ctx, const void *w, void *const *states, int32_t batch,

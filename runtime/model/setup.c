@@ -99,7 +99,7 @@ static int32_t check_setup(Context *c, const strata_setup *u) {
 }
 
 /* Apart, as init runs on any processor and this on the model's. */
-static __attribute__((noinline)) int32_t prepare(void *ctx, const strata_setup *setup) {
+static __attribute__((noinline)) int32_t setup_prepare(void *ctx, const strata_setup *setup) {
     Context *c = ctx;
     c->setup = (strata_setup){ .struct_size = sizeof(strata_setup), .workers = 1 };
     if (setup) c->setup = *setup;
@@ -119,7 +119,7 @@ static __attribute__((noinline)) int32_t prepare(void *ctx, const strata_setup *
 }
 
 /* The message, by the plainest instructions: 'volatile' keeps memcpy and the like away. */
-PLAIN static int32_t refuse(Context *c, int32_t status, const char *what, const char *which) {
+PLAIN static int32_t setup_refuse(Context *c, int32_t status, const char *what, const char *which) {
     volatile char *to = c->message;
     for (const char *s = what; *s; s++)
         *to++ = *s;
@@ -138,17 +138,17 @@ PLAIN EXPORT int32_t model_init(void *ctx, size_t bytes, const strata_setup *set
     if (bytes < sizeof *c) return STRATA_ERROR_ARGUMENT;
     c->stamp = stamp_of(REFUSED);
     if (bytes < (size_t)model()->ctx_bytes)
-        return refuse(c, STRATA_ERROR_ARGUMENT, "the control block is smaller",
-                      " than the model's ctx_bytes");
+        return setup_refuse(c, STRATA_ERROR_ARGUMENT, "the control block is smaller",
+                            " than the model's ctx_bytes");
     c->message[0] = 0;
     if (setup && setup->struct_size != sizeof *setup)
-        return refuse(c, STRATA_ERROR_ARGUMENT, "the setup has another struct_size",
-                      " than sizeof(strata_setup)");
+        return setup_refuse(c, STRATA_ERROR_ARGUMENT, "the setup has another struct_size",
+                            " than sizeof(strata_setup)");
     if (setup && setup->length > model()->context
         && bytes < (size_t)strata_ctx_bytes(model(), setup->length))
-        return refuse(c, STRATA_ERROR_ARGUMENT, "the control block is smaller",
-                      " than strata_ctx_bytes of the setup's length");
+        return setup_refuse(c, STRATA_ERROR_ARGUMENT, "the control block is smaller",
+                            " than strata_ctx_bytes of the setup's length");
     const char *missing = k_cpu_missing();
-    return missing ? refuse(c, STRATA_ERROR_CPU, "the processor lacks ", missing)
-                   : prepare(ctx, setup);
+    return missing ? setup_refuse(c, STRATA_ERROR_CPU, "the processor lacks ", missing)
+                   : setup_prepare(ctx, setup);
 }

@@ -25,7 +25,7 @@ static float *cache_at(State *s, const Cache *c) {
 
 static size_t carried_bytes(void) { return (size_t)k_constants.carried_floats * sizeof(float); }
 
-static int64_t rows_of(const State *s, const Cache *c) {
+static int64_t states_rows_of(const State *s, const Cache *c) {
     return cache_rows(c, s->context, s->rows);
 }
 
@@ -33,7 +33,7 @@ static int64_t rows_of(const State *s, const Cache *c) {
 static float *keys_at(State *s, const Cache *c) { return cache_at(s, c) + cache_head(c); }
 
 static float *values_at(State *s, const Cache *c) {
-    return keys_at(s, c) + rows_of(s, c) * c->groups * c->dk;
+    return keys_at(s, c) + states_rows_of(s, c) * c->groups * c->dk;
 }
 
 static void set_length(State *s, const Cache *c, int64_t rows) {
@@ -168,7 +168,7 @@ static int64_t more_rows(const Frame *f, const Cache *c, int64_t b) {
     return first ? first[b + 1] - first[b] : f->T;
 }
 
-static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t rows) {
+static int32_t states_refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t rows) {
     Context *c = f->ctx;
     const State *state = f->states[sequence];
     TextBuffer t = message(c);
@@ -184,7 +184,7 @@ static int32_t refuse(Frame *f, const Cache *cache, int32_t sequence, int64_t ro
 static float *unfinished(State *s, const Cache *c, int64_t g, bool value) {
     int64_t d = value ? c->dv : c->dk;
     return (value ? values_at(s, c) : keys_at(s, c))
-        + (g * rows_of(s, c) + s->length / c->pool) * d;
+        + (g * states_rows_of(s, c) + s->length / c->pool) * d;
 }
 
 /* Saves rows of a ring that this call's tokens, 'more' of them, replace, or puts them back; behind
@@ -203,7 +203,7 @@ static void save_replaced(State *s, const Cache *c, int64_t more, bool back) {
 /* Saves that row, or puts it back. */
 static void save_unfinished(State *s, const Cache *c, bool back) {
     if (!c->saves || c->ring || s->length % c->pool == 0) return;
-    float *saved = values_at(s, c) + rows_of(s, c) * c->groups * c->dv;
+    float *saved = values_at(s, c) + states_rows_of(s, c) * c->groups * c->dv;
     for (int32_t i = 0; i < 2 * c->groups; i++) {
         float *row = unfinished(s, c, i / 2, i % 2);
         int64_t d = i % 2 ? c->dv : c->dk;
@@ -217,7 +217,7 @@ int32_t k_append(Frame *f, const Action *s, int attention_step, const Attention 
     const int64_t *first = c->list ? f->list[c->list].first : 0;
     for (int32_t b = 0; first && !c->ring && b < f->B; b++) {
         int64_t rows = length_of(f->states[b], c) + first[b + 1] - first[b];
-        if (rows > f->states[b]->rows) return refuse(f, c, b, rows);
+        if (rows > f->states[b]->rows) return states_refuse(f, c, b, rows);
     }
     unsigned mode = enter_mode();
     for (int64_t b = 0; b < f->B; b++) {
@@ -307,7 +307,7 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
     for (int32_t i = 0; i < k_constants.caches; i++) {
         const Cache *cache = &k_caches[i];
         int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;
-        int64_t room = rows_of(source, cache), new_room = rows_of(target, cache);
+        int64_t room = states_rows_of(source, cache), new_room = states_rows_of(target, cache);
         if (cache->ring) rows = least(rows, cache->ring);
         if (cache->list) set_length(target, cache, length);
         copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache),

@@ -88,7 +88,7 @@ static void update_piece(const Update *u, int32_t tensor, int64_t from, int64_t 
             (float)u->c1, (float)u->c2, (float)u->how->grad_scale);
 }
 
-static bool is_kept(int32_t tensor) {
+static bool update_is_kept(int32_t tensor) {
     return k_constants.repacked_floats
         && (k_repacked[tensor].forward >= 0 || k_repacked[tensor].back >= 0);
 }
@@ -139,7 +139,7 @@ static void update_task(void *arg, int64_t task, int32_t worker) {
     unsigned mode = enter_mode();
     for (int32_t i = tensor_at(t, from); i < tensors_trained() && t[i].gradient < to; i++) {
         if (tuning_of(u, i).by == STRATA_MUON) continue;
-        if (is_kept(i)) update_rows(u, i, from, to);
+        if (update_is_kept(i)) update_rows(u, i, from, to);
         else update_piece(u, i, from, to);
     }
     leave_mode(mode);
@@ -169,7 +169,7 @@ static void update_matrices(Context *c, const Update *u) {
             || t[i].gradient >= u->first + u->count)
             continue;
         k_muon_update(c, u->w, u->train, i, u->how);
-        if (is_kept(i)) k_par_for(c, blocks(t[i].shape[0], PACK_ROWS), repack_task, &r);
+        if (update_is_kept(i)) k_par_for(c, blocks(t[i].shape[0], PACK_ROWS), repack_task, &r);
     }
 }
 

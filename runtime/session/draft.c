@@ -30,12 +30,13 @@ struct Draft {
 
 /* == A model's state ====================================================== */
 
-static int check(const Side *x, int32_t code, const char *doing, Error *e) {
+static int draft_check(const Side *x, int32_t code, const char *doing, Error *e) {
     return session_check(x->s, code, doing, e);
 }
 
 static int empty_state(const Side *x, const Region *state, Error *e) {
-    return check(x, x->s->api->state_init(x->s->ctx.at, state->at, x->context), "state_init", e);
+    return draft_check(x, x->s->api->state_init(x->s->ctx.at, state->at, x->context), "state_init",
+                       e);
 }
 
 static int empty(Side *x, Error *e) {
@@ -51,7 +52,7 @@ static int needs_copy(Side *x, bool *copy, Error *e) {
     float *out = calloc((size_t)x->s->m->vocab * 2, sizeof *out);
     const int32_t two[2] = { 0, 0 };
     if (!out) return error_memory(e, "logits", (size_t)x->s->m->vocab * 2 * sizeof *out);
-    int status = check(
+    int status = draft_check(
         x, a->extend(x->s->ctx.at, x->s->weights.at, x->state.at, x->s->arena.at, two, 2, out),
         "extend", e);
     *copy = x->s->m->routed > 0
@@ -78,23 +79,23 @@ static int go_back(Side *x, int64_t length, Error *e) {
     bool copied = x->copy.at != NULL;
     x->length = copied ? x->copied : length;
     return copied
-        ? check(x, a->state_copy(x->s->ctx.at, x->state.at, x->copy.at), "state_copy", e)
-        : check(x, a->state_truncate(x->s->ctx.at, x->state.at, length), "state_truncate", e);
+        ? draft_check(x, a->state_copy(x->s->ctx.at, x->state.at, x->copy.at), "state_copy", e)
+        : draft_check(x, a->state_truncate(x->s->ctx.at, x->state.at, length), "state_truncate", e);
 }
 
 static int extend(Side *x, const int32_t *ids, int64_t count, float *logits, Error *e) {
     x->length += count;
-    return check(x,
-                 x->s->api->extend(x->s->ctx.at, x->s->weights.at, x->state.at, x->s->arena.at, ids,
-                                   count, logits),
-                 "extend", e);
+    return draft_check(x,
+                       x->s->api->extend(x->s->ctx.at, x->s->weights.at, x->state.at,
+                                         x->s->arena.at, ids, count, logits),
+                       "extend", e);
 }
 
 static int keep_copy(Side *x, Error *e) {
     x->copied = x->length;
-    return x->copy.at
-        ? check(x, x->s->api->state_copy(x->s->ctx.at, x->copy.at, x->state.at), "state_copy", e)
-        : STATUS_OK;
+    return x->copy.at ? draft_check(x, x->s->api->state_copy(x->s->ctx.at, x->copy.at, x->state.at),
+                                    "state_copy", e)
+                      : STATUS_OK;
 }
 
 /* Reads ids, of which it has the first, up to number 'end', a few at a time. */
@@ -107,12 +108,12 @@ static int catch_up(Side *x, const int32_t *ids, int64_t end, float *logits, Err
     return status;
 }
 
-static int prefill(Side *x, const int32_t *ids, int64_t count, float *logits, Error *e) {
+static int draft_prefill(Side *x, const int32_t *ids, int64_t count, float *logits, Error *e) {
     Session *s = x->s;
     int status = session_arena(s, count, true, e);
     x->length += count;
     if (status || !count) return status;
-    return check(
+    return draft_check(
         x, s->api->prefill(s->ctx.at, s->weights.at, x->state.at, s->arena.at, ids, count, logits),
         "prefill", e);
 }
@@ -162,9 +163,10 @@ int draft_read(Draft *d, const int32_t *ids, int64_t count, float *logits, Error
     if (status) return status;
     memcpy(d->ids + d->known, ids, (size_t)count * sizeof *ids);
     d->known += count;
-    status = prefill(&d->model, ids, count, logits, e);
+    status = draft_prefill(&d->model, ids, count, logits, e);
     if (status || d->known > d->draft.context) return status;
-    return prefill(&d->draft, d->ids + d->draft.length, d->known - d->draft.length, d->guesses, e);
+    return draft_prefill(&d->draft, d->ids + d->draft.length, d->known - d->draft.length,
+                         d->guesses, e);
 }
 
 /* The token behind the proposals, drawn as the sequence's own; -1: a logit is not finite. */
@@ -197,7 +199,7 @@ static int propose(Draft *d, int64_t most, Sampler *sampler, int64_t position, E
 }
 
 /* How many proposals a call of the model has room for behind the tokens that it must read. */
-static int64_t room_of(const Draft *d) {
+static int64_t draft_room_of(const Draft *d) {
     int64_t room = STRATA_BACK - (d->known - d->model.length);
     int64_t left = d->draft.context - d->known, more = d->model.context - d->known;
     if (left < room) room = left;
@@ -214,7 +216,7 @@ int draft_next(Draft *d, int32_t id, Sampler *sampler, int64_t position, float *
     d->ids[d->known++] = id;
     if (!held && !status) {
         int32_t call[STRATA_BACK];
-        int64_t most = room_of(d), read = d->known - d->model.length;
+        int64_t most = draft_room_of(d), read = d->known - d->model.length;
         if (most) status = propose(d, most, sampler, position, e);
         memcpy(call, d->ids + d->model.length, (size_t)read * sizeof *call);
         memcpy(call + read, d->proposal, (size_t)d->count * sizeof *call);

@@ -71,15 +71,15 @@ static int32_t likeliest(const float *logits, int32_t n) {
     return best;
 }
 
-static bool before(const float *logits, int32_t a, int32_t b) {
+static bool sample_before(const float *logits, int32_t a, int32_t b) {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
 }
 
 /* Moves order[i] down a heap whose root is the likeliest. */
 static void sift(int32_t *order, int32_t n, int32_t i, const float *logits) {
     for (int32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && before(logits, order[child + 1], order[child])) child++;
-        if (!before(logits, order[child], order[i])) return;
+        if (child + 1 < n && sample_before(logits, order[child + 1], order[child])) child++;
+        if (!sample_before(logits, order[child], order[i])) return;
         int32_t t = order[i];
         order[i] = order[child];
         order[child] = t;

@@ -112,7 +112,7 @@ int sequence_copy(Sequence *x, const Sequence *from, Error *e) {
 
 /* == Reading ============================================================== */
 
-static int prefill(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
+static int sequence_prefill(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
     const SequenceSlot *slot = x->slot;
     Session *s = slot->s;
     if (x->draft) return draft_read(x->draft, ids, count, slot->logits, e);
@@ -141,7 +141,7 @@ static int slide(Sequence *x, Error *e) {
     int64_t held = x->held;
     int status = empty_state(x, e);
     x->held = held;
-    return status ? status : prefill(x, x->ids, held, e);
+    return status ? status : sequence_prefill(x, x->ids, held, e);
 }
 
 /* Room for so many more tokens. */
@@ -189,7 +189,7 @@ static int read_on(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
     x->position += count;
     text_stops_reset(&x->stops);
     if (x->ids) hold(x, ids, count, &gone);
-    return gone ? slide(x, e) : prefill(x, ids, count, e);
+    return gone ? slide(x, e) : sequence_prefill(x, ids, count, e);
 }
 
 int sequence_read(Sequence *x, const int32_t *ids, int64_t count, Error *e) {
@@ -224,7 +224,7 @@ static bool stops_at(const Sequence *x, int32_t id) {
 }
 
 /* What the decoder gave, as far as no stop can begin in it; 'end': all of it. */
-static int give(Sequence *x, bool end, Error *e) {
+static int sequence_give(Sequence *x, bool end, Error *e) {
     x->text = &x->decoder.text;
     if (!x->stops.stops) return STATUS_OK;
     text_stops_take(&x->stops, x->text->at, x->text->length, end);
@@ -233,11 +233,11 @@ static int give(Sequence *x, bool end, Error *e) {
     return status ? status : text_status(x->text, e);
 }
 
-static int add_text(Sequence *x, int32_t id, Error *e) {
+static int sequence_add_text(Sequence *x, int32_t id, Error *e) {
     const Text *t = &x->decoder.text;
     if (!x->slot->tokenizer) return STATUS_OK;
     int status = decoder_push(&x->decoder, x->slot->tokenizer, id, e);
-    if (!status) status = give(x, false, e);
+    if (!status) status = sequence_give(x, false, e);
     if (status) return status;
     if (x->stops.stopped || (x->how.stop_byte && memchr(t->at, x->how.stop_byte, t->length)))
         x->phase = SEQUENCE_TEXT;
@@ -262,7 +262,7 @@ int sequence_draw(Sequence *x, Error *e) {
     }
     x->unread = id;
     if (--x->left == 0) x->phase = SEQUENCE_LENGTH;
-    return add_text(x, id, e);
+    return sequence_add_text(x, id, e);
 }
 
 int sequence_finish(Sequence *x, Error *e) {
@@ -270,7 +270,7 @@ int sequence_finish(Sequence *x, Error *e) {
     if (x->phase == SEQUENCE_WRITES) x->phase = SEQUENCE_WAITS;
     x->text = &no_text;
     int status = x->slot->tokenizer ? decoder_end(&x->decoder, x->slot->tokenizer, e) : STATUS_OK;
-    if (!status && !stopped) status = give(x, true, e);
+    if (!status && !stopped) status = sequence_give(x, true, e);
     x->decoder.begun = true;
     return status;
 }

@@ -54,7 +54,7 @@ int session_check(const Session *s, int32_t code, const char *doing, Error *e) {
     }
 }
 
-static int check_model(const Session *s, Error *e) {
+static int session_check_model(const Session *s, Error *e) {
     const strata_model *m = s->m;
     if (m->magic != STRATA_MAGIC || m->abi_version != STRATA_ABI || m->struct_size != sizeof *m
         || s->api->struct_size != sizeof *s->api)
@@ -72,7 +72,8 @@ static int open_ctx(const Session *s, Region *ctx, const strata_setup *setup, Er
     return session_check(&seen, s->api->init(ctx->at, ctx->bytes, setup), "init", e);
 }
 
-static int prepare(Session *s, strata_pool *pool, const strata_services *services, Error *e) {
+static int session_prepare(Session *s, strata_pool *pool, const strata_services *services,
+                           Error *e) {
     s->workers = strata_pool_workers(pool);
     s->setup = (strata_setup){ .struct_size = sizeof s->setup,
                                .par_for = strata_par_for,
@@ -86,20 +87,20 @@ static int prepare(Session *s, strata_pool *pool, const strata_services *service
 int session_open(Session *s, const strata_api *api, const strata_services *services,
                  int32_t threads, Error *e) {
     *s = (Session){ .api = api, .m = api->model() };
-    int status = check_model(s, e);
+    int status = session_check_model(s, e);
     if (status) return status;
     s->pool = strata_pool_new(threads);
     if (!s->pool)
         return error_set(e, STATUS_LIMIT, "cannot start %d threads: %s%s",
                          threads > 0 ? threads : strata_processors(), strerror(errno),
                          errno_limit(errno));
-    return prepare(s, s->pool, services, e);
+    return session_prepare(s, s->pool, services, e);
 }
 
 int session_beside(Session *s, const strata_api *api, const Session *other, Error *e) {
     *s = (Session){ .api = api, .m = api->model() };
-    int status = check_model(s, e);
-    return status ? status : prepare(s, other->setup.pool, NULL, e);
+    int status = session_check_model(s, e);
+    return status ? status : session_prepare(s, other->setup.pool, NULL, e);
 }
 
 int session_setup(Session *s, Error *e) {

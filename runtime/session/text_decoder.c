@@ -59,7 +59,7 @@ int32_t strata_decoder_stop(strata_decoder *d, const char *stop) {
 int32_t strata_decoder_stopped(const strata_decoder *d) { return d && d->stops.stopped; }
 
 /* A decoder without memory gives no text, and goes on when there is some. */
-static const char *text_of(strata_decoder *d, int status, bool end, size_t *length) {
+static const char *decoder_text_of(strata_decoder *d, int status, bool end, size_t *length) {
     const Text *now = &d->d.text;
     if (!status && d->stops.stops) {
         text_stops_take(&d->stops, now->at, now->length, end);
@@ -78,12 +78,12 @@ const char *strata_decoder_push(strata_decoder *d, int32_t id, size_t *length) {
         errno = EINVAL;
         return NULL;
     }
-    return text_of(d, decoder_push(&d->d, d->t, id, NULL), false, length);
+    return decoder_text_of(d, decoder_push(&d->d, d->t, id, NULL), false, length);
 }
 
 const char *strata_decoder_end(strata_decoder *d, size_t *length) {
     if (!d) return NULL;
-    const char *text = text_of(d, decoder_end(&d->d, d->t, NULL), true, length);
+    const char *text = decoder_text_of(d, decoder_end(&d->d, d->t, NULL), true, length);
     d->stops.stopped = false;
     d->stops.held.length = 0;
     return text;

@@ -87,7 +87,7 @@ static void wake(strata_pool *p, pthread_cond_t *condition) {
 
 /* Runs tasks of the current job, if any are left.  All claims of one visit belong to
 ** one job, since ours are not in 'done' yet. */
-static void work(strata_pool *p, int32_t number) {
+static void threads_work(strata_pool *p, int32_t number) {
     int64_t task, n = 0, tasks = 0;
     while (claim(p, &task)) {
         tasks = p->tasks;
@@ -115,7 +115,7 @@ static void *worker_main(void *arg) {
     Worker *w = arg;
     strata_pool *p = w->pool;
     while (!atomic_load(&p->stop)) {
-        work(p, w->number);
+        threads_work(p, w->number);
         int64_t until = now_ns() + p->spin_ns;
         while (idle(p) && now_ns() < until)
             relax();
@@ -154,13 +154,13 @@ void strata_par_for(void *pool, int64_t tasks, strata_task_fn fn, void *arg) {
     atomic_store(&p->done, 0);
     atomic_store(&p->remaining, tasks);
     if (atomic_load(&p->sleepers) > 0) wake(p, &p->work);
-    work(p, 0);
+    threads_work(p, 0);
     wait_until_done(p, tasks);
     pthread_mutex_unlock(&p->callers);
 }
 
 /* Threads of the pool take no signals: the program's own threads decide about them. */
-static bool start(strata_pool *p) {
+static bool threads_start(strata_pool *p) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -192,7 +192,7 @@ strata_pool *strata_pool_new(int32_t threads) {
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->finished, NULL);
     p->worker = calloc((size_t)threads, sizeof *p->worker);
-    if (!p->worker || !start(p)) {
+    if (!p->worker || !threads_start(p)) {
         int number = p->worker ? errno : ENOMEM;
         strata_pool_free(p);
         errno = number;

@@ -50,7 +50,7 @@ static bool is_float(Dtype d) {
     return d == DTYPE_F64 || d == DTYPE_F32 || d == DTYPE_F16 || d == DTYPE_BF16;
 }
 
-static bool fits(const strata_tensor *t, const Tensor *f) {
+static bool weights_fits(const strata_tensor *t, const Tensor *f) {
     if (f->rank != t->rank || !is_float(f->dtype)) return false;
     for (int d = 0; d < t->rank; d++)
         if (f->shape[d] != t->shape[d]) return false;
@@ -65,11 +65,11 @@ static void add_mismatch(Mistakes *w, const char *name, const strata_tensor *t, 
              shape_print(found, f->rank, f->shape));
 }
 
-static void add_name(Text *x, int *count, const char *name) {
+static void weights_add_name(Text *x, int *count, const char *name) {
     if ((*count)++ < LISTED) text_add(x, " %s", name);
 }
 
-static void tell(Error *e, const char *kind, const Text *names, int count) {
+static void weights_tell(Error *e, const char *kind, const Text *names, int count) {
     if (!count || !names->at) return;
     if (count > LISTED) error_line(e, "%s:%.240s … and %d more", kind, names->at, count - LISTED);
     else error_line(e, "%s:%.260s", kind, names->at);
@@ -84,13 +84,13 @@ static int end_mistakes(const strata_model *m, const Safetensors *s, Mistakes *w
                            "shape or type, %d unknown",
                            s->path, (int)m->tensors, strata_string(m, m->name), w->missings,
                            w->shapes, w->unknowns);
-        tell(e, "missing", &w->missing, w->missings);
-        tell(e, "shape", &w->shape, w->shapes);
+        weights_tell(e, "missing", &w->missing, w->missings);
+        weights_tell(e, "shape", &w->shape, w->shapes);
         if (w->shapes && taken)
             error_line(e,
                        "strata weights strip FILE --match NAME,... -o OTHER leaves them out, to "
                        "begin with their initial values");
-        tell(e, "unknown", &w->unknown, w->unknowns);
+        weights_tell(e, "unknown", &w->unknown, w->unknowns);
     }
     text_free(&w->missing);
     text_free(&w->shape);
@@ -122,15 +122,15 @@ static int check_names(const strata_model *m, const Safetensors *s, WeightsTaken
         const Tensor *f = safetensors_find(s, name);
         if (f) seen[f - s->tensor] = true;
         if (!f && taken) take_name(&taken->fresh, name);
-        else if (!f) add_name(&w.missing, &w.missings, name);
+        else if (!f) weights_add_name(&w.missing, &w.missings, name);
         else if (small && small_code_bits(f)) status = weights_small_fits(t, s, f, e);
-        else if (!fits(t, f)) add_mismatch(&w, name, t, f);
+        else if (!weights_fits(t, f)) add_mismatch(&w, name, t, f);
     }
     for (int32_t i = 0; !status && i < s->count; i++) {
         const Tensor *f = &s->tensor[i];
         if (seen[i] || allowed_beside(f->name) || (small && small_codes_of(s, f))) continue;
         if (taken) take_name(&taken->left, f->name);
-        else add_name(&w.unknown, &w.unknowns, f->name);
+        else weights_add_name(&w.unknown, &w.unknowns, f->name);
     }
     free(seen);
     return end_mistakes(m, s, &w, taken != NULL, status, e);

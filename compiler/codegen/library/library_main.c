@@ -8,7 +8,7 @@
 
 #include "codegen.h"
 
-static int find(const char *name) {
+static int main_find(const char *name) {
     int i = codegen_libraries();
     while (i-- > 0 && strcmp(codegen_library_name(i), name))
         ;
@@ -19,7 +19,7 @@ int main(int count, char **argument) {
     void *data;
     size_t size;
     Error e = { 0 };
-    int library = count == 3 ? find(argument[1]) : -1;
+    int library = count == 3 ? main_find(argument[1]) : -1;
     if (library < 0) return fprintf(stderr, "usage: strata-library LEVEL FILE\n"), 2;
     if (codegen_library(library, &data, &size, &e)) return fprintf(stderr, "%s\n", e.text), 1;
     FILE *f = fopen(argument[2], "wb");

@@ -8,17 +8,17 @@ static LLVMContextRef context_of(LLVMValueRef function) {
     return LLVMGetModuleContext(LLVMGetGlobalParent(function));
 }
 
-static unsigned kind_of(const char *name) {
+static unsigned attributes_kind_of(const char *name) {
     return LLVMGetEnumAttributeKindForName(name, strlen(name));
 }
 
 void attribute_add(LLVMValueRef function, const char *name) {
-    LLVMAttributeRef a = LLVMCreateEnumAttribute(context_of(function), kind_of(name), 0);
+    LLVMAttributeRef a = LLVMCreateEnumAttribute(context_of(function), attributes_kind_of(name), 0);
     LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, a);
 }
 
 void attribute_remove(LLVMValueRef function, const char *name) {
-    LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind_of(name));
+    LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, attributes_kind_of(name));
 }
 
 void attribute_set(LLVMValueRef function, const char *key, const char *value) {

@@ -27,21 +27,22 @@ static V call(Emit *e, const char *name, LLVMTypeRef result, LLVMTypeRef *types,
     return LLVMBuildCall2(e->b, type, function_named(e, name, type), args, (unsigned)n, "");
 }
 
-static V number(Emit *e, int x) { return LLVMConstInt(e->i32, (unsigned)x, 0); }
+static V blas_calls_number(Emit *e, int x) { return LLVMConstInt(e->i32, (unsigned)x, 0); }
 
 static V is_set(Emit *e, V how, int bit) {
-    V masked = LLVMBuildAnd(e->b, how, number(e, bit), "");
-    return LLVMBuildICmp(e->b, LLVMIntNE, masked, number(e, 0), "");
+    V masked = LLVMBuildAnd(e->b, how, blas_calls_number(e, bit), "");
+    return LLVMBuildICmp(e->b, LLVMIntNE, masked, blas_calls_number(e, 0), "");
 }
 
 static V layout(Emit *e, V how, int bit) {
-    return LLVMBuildSelect(e->b, is_set(e, how, bit), number(e, TRANSPOSED), number(e, PLAIN), "");
+    return LLVMBuildSelect(e->b, is_set(e, how, bit), blas_calls_number(e, TRANSPOSED),
+                           blas_calls_number(e, PLAIN), "");
 }
 
 /* Members of BlasProduct: rows, columns, steps, a, lda, b, ldb, c, ldc, how. */
 enum { MEMBERS = sizeof(BlasProduct) / sizeof(int64_t) };
 
-static V member(Emit *e, V product, int i) {
+static V blas_calls_member(Emit *e, V product, int i) {
     bool pointer = i == 3 || i == 5 || i == 7;
     V index = LLVMConstInt(e->i64, (unsigned)i, 0);
     V at = LLVMBuildGEP2(e->b, e->i64, product, &index, 1, "");
@@ -54,11 +55,11 @@ static void call_sgemm(Emit *e, V product) {
     V from[MEMBERS];
     LLVMTypeRef types[WORDS];
     for (int i = 0; i < MEMBERS; i++)
-        from[i] = member(e, product, i);
+        from[i] = blas_calls_member(e, product, i);
     V how = from[MEMBERS - 1];
     V one = LLVMConstReal(e->f32, 1), zero = LLVMConstReal(e->f32, 0);
     V beta = LLVMBuildSelect(e->b, is_set(e, how, ADDED), one, zero, "");
-    V words[WORDS] = { number(e, ROW_MAJOR),
+    V words[WORDS] = { blas_calls_number(e, ROW_MAJOR),
                        layout(e, how, LEFT_TRANSPOSED),
                        layout(e, how, RIGHT_TRANSPOSED),
                        from[0],
@@ -86,27 +87,27 @@ static void define_product(Emit *e, bool calls) {
 /* One thread, whatever the environment says, and a build that several may call. */
 static void define_open(Emit *e, bool calls) {
     begin_function(e, "k_blas_open", LLVMFunctionType(e->i32, NULL, 0, 0));
-    V one = number(e, 1), fits = one;
+    V one = blas_calls_number(e, 1), fits = one;
     if (calls) {
         call(e, "openblas_set_num_threads", e->void_, &e->i32, &one, 1);
         V kind = call(e, "openblas_get_parallel", e->i32, NULL, NULL, 0);
-        fits = LLVMBuildICmp(e->b, LLVMIntEQ, kind, number(e, PARALLEL_THREADS), "");
+        fits = LLVMBuildICmp(e->b, LLVMIntEQ, kind, blas_calls_number(e, PARALLEL_THREADS), "");
         fits = LLVMBuildZExt(e->b, fits, e->i32, "");
     }
     LLVMBuildRet(e->b, fits);
 }
 
 /* For libstrata, which asks for them weakly (runtime/commands/standalone.c). */
-static const char *const told[][2] = {
+static const char *const blas_calls_told[][2] = {
     { "strata_openblas_config", "openblas_get_config" },
     { "strata_openblas_core", "openblas_get_corename" },
 };
-enum { TOLD = sizeof told / sizeof *told };
+enum { TOLD = sizeof blas_calls_told / sizeof *blas_calls_told };
 
 static void define_told(Emit *e) {
     for (int i = 0; i < TOLD; i++) {
-        begin_function(e, told[i][0], LLVMFunctionType(e->ptr, NULL, 0, 0));
-        LLVMBuildRet(e->b, call(e, told[i][1], e->ptr, NULL, NULL, 0));
+        begin_function(e, blas_calls_told[i][0], LLVMFunctionType(e->ptr, NULL, 0, 0));
+        LLVMBuildRet(e->b, call(e, blas_calls_told[i][1], e->ptr, NULL, NULL, 0));
     }
 }
 
@@ -118,6 +119,6 @@ void define_blas(Emit *e, bool calls, bool main) {
 
 bool is_blas_name(const char *name) {
     for (int i = 0; i < TOLD; i++)
-        if (!strcmp(name, told[i][0])) return true;
+        if (!strcmp(name, blas_calls_told[i][0])) return true;
     return false;
 }

@@ -96,7 +96,7 @@ V e_at_bf16(Emit *e, V base, V index) {
 }
 
 /* bfloat16s' bits as floats. */
-static V widen(Emit *e, V bits, int n) {
+static V emit_widen(Emit *e, V bits, int n) {
     V wide = LLVMBuildZExt(e->b, bits, n > 1 ? LLVMVectorType(e->i32, (unsigned)n) : e->i32, "");
     V moved = LLVMBuildShl(e->b, wide, word_splat(e, 16, n), "");
     return LLVMBuildBitCast(e->b, moved, n > 1 ? LLVMVectorType(e->f32, (unsigned)n) : e->f32, "");
@@ -107,7 +107,7 @@ V e_load_bf16(Emit *e, V address, int lanes) {
     V bits = LLVMBuildLoad2(e->b, lanes > 1 ? LLVMVectorType(i16, (unsigned)lanes) : i16, address,
                             "");
     LLVMSetAlignment(bits, 2);
-    return widen(e, bits, lanes);
+    return emit_widen(e, bits, lanes);
 }
 
 void e_store_bf16(Emit *e, V address, V value) {
@@ -184,7 +184,7 @@ V e_keep_lanes(Emit *e, V x, V count, V otherwise) {
 }
 
 /* Makes two operands the same width. */
-static void match(Emit *e, V *a, V *b) {
+static void emit_match(Emit *e, V *a, V *b) {
     int n = e_lanes(*a), m = e_lanes(*b);
     if (n < m) *a = e_splat(e, *a, m);
     if (m < n) *b = e_splat(e, *b, n);
@@ -197,7 +197,7 @@ V e_neg(Emit *e, V x) { return LLVMBuildFNeg(e->b, x, ""); }
 
 #define BINARY(name, Build)                      \
     V e_##name(Emit *e, V a, V b) {              \
-        match(e, &a, &b);                        \
+        emit_match(e, &a, &b);                   \
         return LLVMBuild##Build(e->b, a, b, ""); \
     }
 BINARY(add, FAdd)
@@ -227,7 +227,7 @@ static V narrowed(Emit *e, V x, int n) {
     LLVMTypeRef bf16 = LLVMBFloatTypeInContext(e->ctx), i16 = LLVMInt16TypeInContext(e->ctx);
     V cut = LLVMBuildFPTrunc(e->b, x, n > 1 ? LLVMVectorType(bf16, (unsigned)n) : bf16, "");
     V bits = LLVMBuildBitCast(e->b, cut, n > 1 ? LLVMVectorType(i16, (unsigned)n) : i16, "");
-    return widen(e, bits, n);
+    return emit_widen(e, bits, n);
 }
 
 V e_bf16(Emit *e, V x) {
@@ -247,14 +247,14 @@ V e_bf16(Emit *e, V x) {
 V e_rsqrt(Emit *e, V x) { return e_div(e, e_f32(e, 1), e_sqrt(e, x)); }
 
 V e_fma(Emit *e, V a, V b, V c) {
-    match(e, &a, &b), match(e, &a, &c), match(e, &b, &c);
+    emit_match(e, &a, &b), emit_match(e, &a, &c), emit_match(e, &b, &c);
     if (!e->fma) return e_add(e, e_mul(e, a, b), c);
     return intrinsic(e, "llvm.fma", 3, (V[]){ a, b, c });
 }
 
 static V pick(Emit *e, LLVMRealPredicate p, V a, V b, V yes, V no) {
-    match(e, &a, &b), match(e, &yes, &no), match(e, &a, &yes), match(e, &b, &a),
-        match(e, &no, &yes);
+    emit_match(e, &a, &b), emit_match(e, &yes, &no), emit_match(e, &a, &yes), emit_match(e, &b, &a),
+        emit_match(e, &no, &yes);
     return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, p, a, b, ""), yes, no, "");
 }
 

@@ -30,7 +30,7 @@ static int64_t floats(Instrument *x, LLVMTypeRef t) {
         : 0;
 }
 
-static bool begins(V function, const char *with) {
+static bool instrument_begins(V function, const char *with) {
     size_t n;
     const char *name = LLVMGetValueName2(function, &n);
     return n >= strlen(with) && !memcmp(name, with, strlen(with));
@@ -40,14 +40,15 @@ static bool begins(V function, const char *with) {
 static int64_t call_operations(Instrument *x, V call) {
     V f = LLVMIsAFunction(LLVMGetCalledValue(call));
     int64_t lanes = floats(x, LLVMTypeOf(call));
-    if (f && (begins(f, "llvm.fma") || begins(f, "llvm.fmuladd"))) return 2 * lanes;
-    if (f && begins(f, "llvm.vector.reduce."))
+    if (f && (instrument_begins(f, "llvm.fma") || instrument_begins(f, "llvm.fmuladd")))
+        return 2 * lanes;
+    if (f && instrument_begins(f, "llvm.vector.reduce."))
         return floats(x,
                       LLVMTypeOf(LLVMGetOperand(call, (unsigned)LLVMGetNumArgOperands(call) - 1)));
     return lanes;
 }
 
-static int64_t operations(Instrument *x, V i) {
+static int64_t instrument_operations(Instrument *x, V i) {
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMFAdd:
     case LLVMFSub:
@@ -69,7 +70,7 @@ static bool is_kernel_memory(V address, V scratch) {
 
 /* == Calls ================================================================ */
 
-static void tell(Instrument *x, int member, V *args, unsigned n) {
+static void instrument_tell(Instrument *x, int member, V *args, unsigned n) {
     LLVMBuilderRef b = x->e->b;
     V slot = LLVMBuildStructGEP2(b, x->watch_type, x->watch, (unsigned)member, "");
     LLVMBuildCall2(b, x->call[member], LLVMBuildLoad2(b, x->e->ptr, slot, ""), args, n, "");
@@ -82,7 +83,7 @@ static void tell_access(Instrument *x, V i, V scratch) {
     if (!n || !is_kernel_memory(address, scratch)) return;
     LLVMPositionBuilderBefore(x->e->b, i);
     V args[] = { x->name, address, e_i64(x->e, n), LLVMConstInt(x->e->i32, store, 0) };
-    tell(x, TOUCH, args, 4);
+    instrument_tell(x, TOUCH, args, 4);
 }
 
 static void watch_block(Instrument *x, LLVMBasicBlockRef block, V scratch) {
@@ -91,13 +92,13 @@ static void watch_block(Instrument *x, LLVMBasicBlockRef block, V scratch) {
     for (V i = LLVMGetFirstInstruction(block), next; i; i = next) {
         LLVMOpcode op = LLVMGetInstructionOpcode(i);
         next = LLVMGetNextInstruction(i);
-        n += operations(x, i);
+        n += instrument_operations(x, i);
         if (op == LLVMLoad || op == LLVMStore) tell_access(x, i, scratch);
     }
     if (!n || !end) return;
     LLVMPositionBuilderBefore(x->e->b, end);
     V args[] = { x->name, e_i64(x->e, n) };
-    tell(x, WORK, args, 2);
+    instrument_tell(x, WORK, args, 2);
 }
 
 static V text(Emit *e, const char *s, size_t n) {
@@ -112,7 +113,7 @@ static V text(Emit *e, const char *s, size_t n) {
 static void watch_function(Instrument *x, V f) {
     size_t n;
     const char *name = LLVMGetValueName2(f, &n);
-    bool row = begins(f, "rows") && LLVMCountParams(f) == 4;
+    bool row = instrument_begins(f, "rows") && LLVMCountParams(f) == 4;
     x->name = text(x->e, name, n);
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
         watch_block(x, b, row ? LLVMGetParam(f, 3) : NULL);

@@ -127,7 +127,7 @@ static bool links_library(const CodegenOptions *o) {
     return o->link && !o->triple && !o->watch && o->emit != EMIT_IR && o->emit != EMIT_ASM;
 }
 
-static BackendCode *begin(const ModelInfo *info, const CodegenOptions *o, Error *e) {
+static BackendCode *backend_begin(const ModelInfo *info, const CodegenOptions *o, Error *e) {
     const Level *l = level_of(o, e);
     bool linked = links_library(o);
     if (!l) return NULL;
@@ -150,7 +150,7 @@ static void row_kernel(BackendCode *c, const Rows *r, const RowKernel *kernel) {
     rows_emit(&c->module.e, r, kernel->name);
 }
 
-static int finish(BackendCode *c, const Tables *t, CompiledModel *out, Error *e) {
+static int backend_finish(BackendCode *c, const Tables *t, CompiledModel *out, Error *e) {
     Module *m = &c->module;
     StepNote *step = c->o->passes.step;
     if (m->e.lines) lines_close(m->e.lines);
@@ -166,4 +166,4 @@ static int finish(BackendCode *c, const Tables *t, CompiledModel *out, Error *e)
     return status;
 }
 
-const Backend llvm_backend = { rates, begin, row_kernel, finish };
+const Backend llvm_backend = { rates, backend_begin, row_kernel, backend_finish };

@@ -22,7 +22,7 @@
 
 /* == The kernel library ==================================================== */
 
-static bool is_linked(ModulePart part) { return part == PART_OWN || part == PART_KERNEL; }
+static bool module_is_linked(ModulePart part) { return part == PART_OWN || part == PART_KERNEL; }
 
 /* What clang makes of plain.h's mark is a table of functions; here it becomes an attribute, which
 ** lives as long as the function. */
@@ -41,14 +41,15 @@ static void mark_plain(LLVMModuleRef mod) {
     if (table) LLVMDeleteGlobal(table);
 }
 
-static bool is_plain(V fn) {
+static bool module_is_plain(V fn) {
     return LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, plain_mark,
                                          sizeof plain_mark - 1);
 }
 
 static LLVMModuleRef read_library(LLVMContextRef ctx, ModulePart part, int library) {
     size_t size;
-    const char *data = is_linked(part) ? blob_called(library, &size) : blob_kernels(library, &size);
+    const char *data = module_is_linked(part) ? blob_called(library, &size)
+                                              : blob_kernels(library, &size);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, "kernels", 0);
     LLVMModuleRef mod;
     if (LLVMParseBitcodeInContext2(ctx, buffer, &mod))
@@ -59,7 +60,7 @@ static LLVMModuleRef read_library(LLVMContextRef ctx, ModulePart part, int libra
 }
 
 static void retarget(V fn, const Level *l) {
-    bool plain = is_plain(fn);
+    bool plain = module_is_plain(fn);
     static const char *const keys[] = { "target-features", "tune-cpu", "target-cpu",
                                         "min-legal-vector-width" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -75,7 +76,7 @@ static void retarget(V fn, const Level *l) {
 
 static bool external(V value) { return LLVMGetLinkage(value) == LLVMExternalLinkage; }
 
-static bool is_named(V value, const char *name) {
+static bool module_is_named(V value, const char *name) {
     size_t n;
     return !strcmp(LLVMGetValueName2(value, &n), name);
 }
@@ -90,7 +91,7 @@ static void each_global(LLVMModuleRef mod, void (*visit)(V value)) {
 
 /* What another object has is here to be inlined. */
 static void lend(V value) {
-    if (!LLVMIsDeclaration(value) && external(value) && !is_named(value, "main"))
+    if (!LLVMIsDeclaration(value) && external(value) && !module_is_named(value, "main"))
         LLVMSetLinkage(value, LLVMAvailableExternallyLinkage);
 }
 
@@ -153,7 +154,7 @@ static void hide_all(const Module *m) {
     for (V f = LLVMGetFirstFunction(m->e.mod); f; f = LLVMGetNextFunction(f)) {
         size_t n;
         if (!m->o->main) hide_function(f);
-        else if (!is_named(f, "main") && !is_blas_name(LLVMGetValueName2(f, &n))) hide(f);
+        else if (!module_is_named(f, "main") && !is_blas_name(LLVMGetValueName2(f, &n))) hide(f);
     }
     for (V g = LLVMGetFirstGlobal(m->e.mod); g; g = LLVMGetNextGlobal(g))
         hide(g);
@@ -232,7 +233,7 @@ static void optimise(const Module *m) {
                                "early-cse,dce),";
     char passes[256];
     snprintf(passes, sizeof passes, "%s%sglobaldce", m->o->level ? slow : "",
-             is_linked(m->part) ? "elim-avail-extern," : "");
+             module_is_linked(m->part) ? "elim-avail-extern," : "");
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(m->e.mod, passes, m->tm, options);
     LLVMDisposePassBuilderOptions(options);
@@ -271,7 +272,7 @@ bool module_open(Module *m, ModulePart part, const Level *l, const CodegenOption
     *m = (Module){ .part = part, .level = l, .o = o, .tm = target_open(l, o, e) };
     if (!m->tm) return false;
     open_emit(&m->e, part, l, m->tm);
-    if (is_linked(part)) each_global(m->e.mod, lend);
+    if (module_is_linked(part)) each_global(m->e.mod, lend);
     m->e.check = o->passes.check;
     if (file) m->e.lines = lines_open(&m->e, file);
     return true;

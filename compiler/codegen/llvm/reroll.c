@@ -22,13 +22,13 @@ Reroll *reroll_open(Emit *e) {
 }
 
 /* The builder goes on in a block of its own. */
-static LLVMBasicBlockRef cut(Reroll *r) {
+static LLVMBasicBlockRef reroll_cut(Reroll *r) {
     if (r->n) r->stretch[r->n - 1].end = LLVMGetInsertBlock(r->e->b);
     return e_next_block(r->e);
 }
 
 void reroll_next(Reroll *r) {
-    LLVMBasicBlockRef begin = cut(r);
+    LLVMBasicBlockRef begin = reroll_cut(r);
     if (r->n == r->most) {
         r->most = r->most ? 2 * r->most : 16;
         r->stretch = checked_more(r->stretch, (size_t)r->most, sizeof *r->stretch);
@@ -84,7 +84,7 @@ static V load_number(const Rolled *l, const int64_t *number) {
 }
 
 /* Takes 'number'. */
-static V value_of(Rolled *l, int64_t *number) {
+static V reroll_value_of(Rolled *l, int64_t *number) {
     Emit *e = l->r->e;
     int64_t apart;
     for (int i = 0; i < l->columns; i++)
@@ -114,11 +114,11 @@ static void set_operand(Rolled *l, int stretch, int place, unsigned operand) {
         number[i] = LLVMConstIntGetSExtValue(x);
         differs |= x != one;
     }
-    if (differs) LLVMSetOperand(of, operand, value_of(l, number));
+    if (differs) LLVMSetOperand(of, operand, reroll_value_of(l, number));
     else free(number);
 }
 
-static void drop(const Reroll *r, int stretch) {
+static void reroll_drop(const Reroll *r, int stretch) {
     const Stretch *s = &r->stretch[stretch];
     LLVMBasicBlockRef block = s->begin;
     for (int i = 0; i < s->n; i++)
@@ -162,7 +162,7 @@ static void roll(Reroll *r, Repeats run) {
     LLVMBuildCondBr(e->b, e_ilt(e, time, e_i64(e, run.count)), head, behind_it);
     LLVMAddIncoming(l.time, &time, &last->end, 1);
     for (int i = run.first + run.period; i < next; i++)
-        drop(r, i);
+        reroll_drop(r, i);
     for (int i = 0; i < l.columns; i++)
         free(l.column[i].number);
     free(l.column);
@@ -199,7 +199,7 @@ void reroll_close(Reroll *r) {
     Emit *e = r->e;
     if (r->n) {
         LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);
-        r->after = cut(r);
+        r->after = reroll_cut(r);
         stretches_find(r);
         roll_all(r);
         LLVMPositionBuilderAtEnd(e->b, r->after);

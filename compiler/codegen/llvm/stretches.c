@@ -15,7 +15,7 @@ static bool is_item(const void *item, const void *what) {
 }
 
 /* NULL: it belongs to none. */
-static const Item *find(const Reroll *r, const void *what) {
+static const Item *find_stretches(const Reroll *r, const void *what) {
     return table_find(&r->items, hash_of(what), is_item, what);
 }
 
@@ -145,7 +145,7 @@ static bool is_number(const Reroll *r, V v) {
 
 /* What instruction or block a is to stretch i, b is to stretch j. */
 static bool same_place(const Reroll *r, int i, const void *a, int j, const void *b) {
-    const Item *x = find(r, a), *y = find(r, b);
+    const Item *x = find_stretches(r, a), *y = find_stretches(r, b);
     if (x && y && x->stretch == i && y->stretch == j) return x->place == y->place;
     return a == b && !x;
 }

@@ -62,7 +62,7 @@ static int64_t elements_of(const Rows *r, const Shape *s) {
 }
 
 /* The one that computes longest of those that go along several rows. */
-static int longest(GroupReads *r, int first, int end) {
+static int rows_ahead_longest(GroupReads *r, int first, int end) {
     int best = -1;
     int64_t most = 0;
     for (int i = first; i < end; i++) {
@@ -82,13 +82,13 @@ static bool has_rows(const Operand *o) {
 
 /* A row of it is at least half of what the group goes along; one whose stride is held by an operand
 ** is as long as a list. */
-static bool is_long(const Rows *r, const Operand *o, const StatementGroup *g) {
+static bool rows_ahead_is_long(const Rows *r, const Operand *o, const StatementGroup *g) {
     return has_rows(o)
         && (o->stride >= 0 || 2 * (int64_t)o->ref.stride >= elements_of(r, &g->base));
 }
 
 /* A row of it is as long as the group's last axis. */
-static bool is_row(const Operand *o, const StatementGroup *g) {
+static bool rows_ahead_is_row(const Operand *o, const StatementGroup *g) {
     int64_t floats = g->base.dim[g->base.rank - 1];
     return has_rows(o) && o->stride < 0 && o->ref.stride >= floats && o->ref.stride < 2 * floats;
 }
@@ -100,7 +100,7 @@ static void choose_rows(RowCode *c, const char *operand) {
     int first = 0;
     c->asked_rows = 0;
     for (int i = 0; i < c->r->nfixed; i++) {
-        bool row = operand[i] == LATER && is_row(&o[i], c->ahead);
+        bool row = operand[i] == LATER && rows_ahead_is_row(&o[i], c->ahead);
         if (!row || o[i].ref.stride != o[first].ref.stride) first = row ? i : i + 1;
         if (!row || i + 1 - first <= c->asked_rows) continue;
         c->asked_rows = i + 1 - first;
@@ -113,7 +113,7 @@ void ahead_choose(RowCode *c, int first, int end) {
     GroupReads reads = { .c = c,
                          .seen = checked_new((size_t)r->nvalue + 1, sizeof *reads.seen),
                          .operand = checked_new((size_t)r->noperand + 1, 1) };
-    int chosen = longest(&reads, first, end);
+    int chosen = rows_ahead_longest(&reads, first, end);
     c->ahead = chosen < 0 ? NULL : &r->group[chosen];
     c->nasked = 0;
     memset(reads.seen, 0, (size_t)r->nvalue * sizeof *reads.seen);
@@ -122,7 +122,7 @@ void ahead_choose(RowCode *c, int first, int end) {
         read_group(&reads, i);
     }
     for (int i = 0; i < r->nfixed && c->nasked < AHEAD_OPERANDS; i++)
-        if (reads.operand[i] == LATER && is_long(r, &r->operand[i], c->ahead))
+        if (reads.operand[i] == LATER && rows_ahead_is_long(r, &r->operand[i], c->ahead))
             c->asked[c->nasked++] = i;
     if (c->ahead) choose_rows(c, reads.operand);
     free(reads.seen), free(reads.operand);
@@ -131,7 +131,7 @@ void ahead_choose(RowCode *c, int first, int end) {
 /* == Code ================================================================= */
 
 /* The lines of a step's elements. */
-static void ask(RowCode *c, V row, V position) {
+static void rows_ahead_ask(RowCode *c, V row, V position) {
     for (int i = 0; i < c->lanes; i += LINE)
         e_prefetch(c->e, e_at(c->e, row, e_iadd(c->e, position, e_i64(c->e, i))), 1);
 }
@@ -145,7 +145,7 @@ static void ask_pieces(RowCode *c, const Nest *n) {
         const RowValue *piece = rows_value(c->r, first);
         if (!piece || piece->here || piece->operand < 0 || plan_bf16(first)) continue;
         V at = e_iadd(c->e, n->idx[1], memory_stride(c, piece->operand));
-        ask(c, tables_row(c, i, n->idx[0]), at);
+        rows_ahead_ask(c, tables_row(c, i, n->idx[0]), at);
     }
 }
 
@@ -155,7 +155,7 @@ static void ask_rows(RowCode *c, V number, V at) {
     V last = e_i64(e, c->asked_rows - 1), first = e_i64(e, c->asked_row);
     V base = e_pointer_at(e, c->table, e_iadd(e, first, e_imin(e, number, last)));
     V row = e_at(e, base, e_imul(e, c->t, memory_stride(c, c->asked_row)));
-    ask(c, row, at);
+    rows_ahead_ask(c, row, at);
 }
 
 void ahead_emit(RowCode *c, const Nest *n) {
@@ -167,7 +167,8 @@ void ahead_emit(RowCode *c, const Nest *n) {
     V position = e_iadd(e, e_imul(e, n->idx[0], e_i64(e, n->dim[1])), n->idx[1]);
     for (int i = 0; i < c->nasked; i++) {
         int o = c->asked[i];
-        ask(c, e_at(e, memory_base(c, o), e_imul(e, c->t, memory_stride(c, o))), position);
+        rows_ahead_ask(c, e_at(e, memory_base(c, o), e_imul(e, c->t, memory_stride(c, o))),
+                       position);
     }
     if (!counted && 2 * c->asked_rows >= n->dim[0]) ask_rows(c, n->idx[0], n->idx[1]);
     if (!counted) ask_pieces(c, n);

@@ -29,13 +29,13 @@ static uint64_t hash_memo(const RowCode *c, const Node *n, const At *at) {
     return h;
 }
 
-static int *list_of(const RowCode *c, uint64_t hash) {
+static int *rows_expr_list_of(const RowCode *c, uint64_t hash) {
     return &c->last[hash & (2 * (uint64_t)c->memos - 1)];
 }
 
 static V recall(const RowCode *c, const Node *n, const At *at) {
     uint64_t hash = hash_memo(c, n, at);
-    for (int i = c->nmemo ? *list_of(c, hash) : -1; i >= 0; i = c->memo[i].before)
+    for (int i = c->nmemo ? *rows_expr_list_of(c, hash) : -1; i >= 0; i = c->memo[i].before)
         if (c->memo[i].n == n && c->memo[i].lanes == c->lanes
             && same_at(&c->memo[i].at, at, n->shape.rank))
             return c->memo[i].value;
@@ -50,7 +50,7 @@ static void more_memos(RowCode *c) {
     c->last = checked_more(c->last, 2 * (size_t)c->memos, sizeof *c->last);
     memset(c->last, -1, 2 * (size_t)c->memos * sizeof *c->last);
     for (int i = 0; i < c->nmemo; i++) {
-        int *last = list_of(c, c->memo[i].hash);
+        int *last = rows_expr_list_of(c, c->memo[i].hash);
         c->memo[i].before = *last;
         *last = i;
     }
@@ -59,7 +59,7 @@ static void more_memos(RowCode *c) {
 V expr_remember(RowCode *c, const Node *n, const At *at, V value) {
     if (c->nmemo == c->memos) more_memos(c);
     uint64_t hash = hash_memo(c, n, at);
-    int *last = list_of(c, hash);
+    int *last = rows_expr_list_of(c, hash);
     c->memo[c->nmemo] = (Memo){ n, *at, c->lanes, value, hash, *last };
     *last = c->nmemo++;
     return value;
@@ -68,7 +68,7 @@ V expr_remember(RowCode *c, const Node *n, const At *at, V value) {
 void expr_forget(RowCode *c, int mark) {
     while (c->nmemo > mark) {
         const Memo *m = &c->memo[--c->nmemo];
-        *list_of(c, m->hash) = m->before;
+        *rows_expr_list_of(c, m->hash) = m->before;
     }
 }
 
@@ -123,7 +123,7 @@ static V eval_pointwise(RowCode *c, const Node *n, At at) {
 }
 
 /* Product and sum in one for what a reduction adds up. */
-static V accumulate(RowCode *c, V sum, const Node *x, At at) {
+static V rows_expr_accumulate(RowCode *c, V sum, const Node *x, At at) {
     if (inlined(c, x, OP_mul) && !recall(c, x, &at)) {
         V a = operand(c, x, 0, at), b = operand(c, x, 1, at);
         return e_fma(c->e, a, b, sum);
@@ -136,7 +136,8 @@ V expr_start(RowCode *c, const Node *n) {
 }
 
 V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at) {
-    return n->op == OP_sum ? accumulate(c, sum, x, at) : e_max(c->e, expr_eval(c, x, at), sum);
+    return n->op == OP_sum ? rows_expr_accumulate(c, sum, x, at)
+                           : e_max(c->e, expr_eval(c, x, at), sum);
 }
 
 bool expr_reads_stack(const RowCode *c, const Node *n) {
@@ -154,7 +155,7 @@ bool expr_reads_rows(const RowCode *c, const Node *n) {
     return v && v->reads_rows;
 }
 
-static At widen(const Node *n, At at, V j) {
+static At rows_expr_widen(const Node *n, At at, V j) {
     int axis = n->attr->axis;
     At in = { .lane = at.lane < 0 ? -1 : at.lane + (at.lane >= axis) };
     for (int i = 0, k = 0; i < n->in[0]->shape.rank; i++)
@@ -192,7 +193,8 @@ static void reduce_in_loop(RowCode *c, const Node *const *n, const At *at, int m
     for (int i = 0; i < many; i++) {
         LLVMMetadataRef before = lines_set(e->lines, n[i]->loc);
         e_set(e, var[i],
-              expr_combine(c, n[i], e_get(e, var[i]), n[i]->in[0], widen(n[i], at[i], l.i)));
+              expr_combine(c, n[i], e_get(e, var[i]), n[i]->in[0],
+                           rows_expr_widen(n[i], at[i], l.i)));
         lines_back(e->lines, before);
     }
     expr_forget(c, mark);
@@ -223,7 +225,7 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     if (!is_loop(c, n)) {
         c->copies *= count;
         for (int64_t j = 0; j < count; j++)
-            sum = expr_combine(c, n, sum, x, widen(n, at, e_i64(e, j)));
+            sum = expr_combine(c, n, sum, x, rows_expr_widen(n, at, e_i64(e, j)));
         c->copies /= count;
         return sum;
     }

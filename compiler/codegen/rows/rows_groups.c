@@ -126,7 +126,7 @@ static Statement *new_statement(Rows *r, StatementKind kind, const Node *n, cons
 }
 
 /* The pieces of a concat or stack are written where they belong. */
-static void add_pieces(Rows *r, RowValue *v) {
+static void groups_add_pieces(Rows *r, RowValue *v) {
     const Node *n = v->n;
     bool stack = n->op == OP_stack;
     int last = -1;
@@ -150,7 +150,7 @@ static void add_pieces(Rows *r, RowValue *v) {
 static void add_statement(Rows *r, RowValue *v) {
     const Node *n = v->n;
     if (n->op == OP_concat || n->op == OP_stack) {
-        add_pieces(r, v);
+        groups_add_pieces(r, v);
         return;
     }
     bool reduce = class_of(n) == REDUCE && rows_last_axis(n) && !rows_small(n->in[0]);

@@ -12,7 +12,7 @@
 /* Before a word that means something else than a number would in its place. */
 enum { IDLE = -1, NEAR_SERIES = -2, OPERAND = -3, SERIES = -4, FILL = -5 };
 
-static void add(RowsIdentity *to, int64_t word) {
+static void identity_add(RowsIdentity *to, int64_t word) {
     if (to->n == to->most) {
         to->most = to->most ? 2 * to->most : 256;
         to->word = checked_more(to->word, (size_t)to->most, sizeof *to->word);
@@ -23,7 +23,7 @@ static void add(RowsIdentity *to, int64_t word) {
 static void add_double(RowsIdentity *to, double value) {
     int64_t word;
     memcpy(&word, &value, sizeof word);
-    add(to, word);
+    identity_add(to, word);
 }
 
 /* Of a value that comes from memory it does not matter what made it, only how it is read. */
@@ -33,21 +33,21 @@ static Op op_read(const RowValue *v) {
 }
 
 /* Those that go with a series are the same wherever they are as near to it. */
-static void add_number(RowsIdentity *to, const Rows *r, bool counts, int64_t length) {
-    if (counts) add(to, NEAR_SERIES);
-    add(to, counts ? length - r->count : length);
+static void identity_add_number(RowsIdentity *to, const Rows *r, bool counts, int64_t length) {
+    if (counts) identity_add(to, NEAR_SERIES);
+    identity_add(to, counts ? length - r->count : length);
 }
 
 static void add_length(RowsIdentity *to, const Rows *r, int64_t length) {
-    add_number(to, r, rows_counts(r, length), length);
+    identity_add_number(to, r, rows_counts(r, length), length);
 }
 
 /* How long an operand's first axis is does not matter to who reads some of it. */
 static void add_shape(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Shape *s = &v->n->shape;
     bool part = !r->p->guarded && !v->here && !v->whole && rows_cut_anywhere(s);
-    add(to, s->lead);
-    add(to, s->rank);
+    identity_add(to, s->lead);
+    identity_add(to, s->rank);
     for (int i = part; i < s->rank; i++)
         add_length(to, r, s->dim[i]);
 }
@@ -56,23 +56,23 @@ static void add_attributes(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Node *n = v->n;
     const Attr *a = n->attr;
     add_double(to, a->value);
-    add(to, a->axis);
-    if (v->first >= 0) add(to, OPERAND), add(to, v->first);
-    else add_number(to, r, rows_begins(r, a->first), a->first);
+    identity_add(to, a->axis);
+    if (v->first >= 0) identity_add(to, OPERAND), identity_add(to, v->first);
+    else identity_add_number(to, r, rows_begins(r, a->first), a->first);
     add_length(to, r, a->count);
     for (int i = 0; op_info[n->op].attr == PERM && i < MAXRANK; i++)
-        add(to, a->perm[i]);
+        identity_add(to, a->perm[i]);
 }
 
 /* Whether two readers share a fill does not matter: each says what it is. */
 static void add_read(RowsIdentity *to, const Rows *r, const Node *n, int number) {
     const RowValue *v = rows_value(r, n);
     if (n->op != OP_fill) {
-        add(to, v->rank);
+        identity_add(to, v->rank);
         return;
     }
-    if (number >= 0) add(to, OPERAND), add(to, number);
-    else add(to, FILL), add_double(to, n->attr->value);
+    if (number >= 0) identity_add(to, OPERAND), identity_add(to, number);
+    else identity_add(to, FILL), add_double(to, n->attr->value);
     add_shape(to, r, v);
 }
 
@@ -80,51 +80,51 @@ static void add_value(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Node *n = v->n;
     if (n->op == OP_fill) return;
     if (v->idle) {
-        add(to, IDLE);
+        identity_add(to, IDLE);
         return;
     }
-    add(to, 2 * (int64_t)op_read(v) + plan_bf16(n));
-    add(to,
-        v->stored + 2 * v->memory + 4 * v->apart
-            + 8 * v->weight); /* they can hang on how long a list is */
+    identity_add(to, 2 * (int64_t)op_read(v) + plan_bf16(n));
+    identity_add(to,
+                 v->stored + 2 * v->memory + 4 * v->apart
+                     + 8 * v->weight); /* they can hang on how long a list is */
     add_shape(to, r, v);
     if (v->here) add_attributes(to, r, v);
-    add(to, v->here ? node_reads(n) : 0);
+    identity_add(to, v->here ? node_reads(n) : 0);
     for (int i = 0; v->here && i < node_reads(n); i++)
         add_read(to, r, n->in[i], i < ROWS_READS ? v->number[i] : -1);
     if (v->series >= 0) {
-        add(to, SERIES);
-        add(to, v->series);
-        add(to, r->count ? 0 : n->nin);
+        identity_add(to, SERIES);
+        identity_add(to, v->series);
+        identity_add(to, r->count ? 0 : n->nin);
     }
-    add(to, v->operand);
-    add(to, v->nout);
+    identity_add(to, v->operand);
+    identity_add(to, v->nout);
     for (int i = 0; i < v->nout; i++)
-        add(to, v->out[i]);
+        identity_add(to, v->out[i]);
 }
 
-static void add_operand(RowsIdentity *to, const Operand *o) {
+static void identity_add_operand(RowsIdentity *to, const Operand *o) {
     bool row = o->node && o->node->shape.lead == LEAD_TOKENS;
     int32_t area = o->ref.area;
     if (area != AREA_TABLE && area != AREA_GRANULE && area != AREA_NONE) area = 0;
-    add(to, area);
-    add(to, 2 * (int64_t)row + o->add);
+    identity_add(to, area);
+    identity_add(to, 2 * (int64_t)row + o->add);
     bool several = row || area; /* rows: of the others there is one */
-    add(to, several && o->stride < 0 ? o->ref.stride : 0);
-    add(to, o->stride);
+    identity_add(to, several && o->stride < 0 ? o->ref.stride : 0);
+    identity_add(to, o->stride);
 }
 
 RowsIdentity rows_identity(const Rows *r) {
     RowsIdentity id = { 0 };
-    add(&id, 2 * (int64_t)r->step->kind + r->p->g->short_rows);
-    add(&id, r->nranked);
+    identity_add(&id, 2 * (int64_t)r->step->kind + r->p->g->short_rows);
+    identity_add(&id, r->nranked);
     for (int i = 0; i < r->nvalue; i++)
         add_value(&id, r, &r->value[i]);
-    add(&id, r->nfixed);
+    identity_add(&id, r->nfixed);
     for (int i = 0; i < r->nfixed; i++)
-        add_operand(&id, &r->operand[i]);
+        identity_add_operand(&id, &r->operand[i]);
     for (int i = 0; i < r->nseries; i++)
-        add_operand(&id, &r->operand[r->series[i].first]);
+        identity_add_operand(&id, &r->operand[r->series[i].first]);
     for (int i = 0; i < r->step->n; i++)
         if (class_of(r->step->node[i]) == TOKENSUM) add_read(&id, r, r->step->node[i]->in[0], -1);
     id.hash = HASH_START;

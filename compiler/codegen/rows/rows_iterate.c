@@ -95,7 +95,7 @@ static V work_at(const Iteration *it, int64_t element) {
     return element_at(it, base, e_i64(it->c->e, element));
 }
 
-static V load(const Iteration *it, V from, V element) {
+static V iterate_load(const Iteration *it, V from, V element) {
     return memory_load(it->c, memory_scratch(it->c), element_at(it, from, element), 1);
 }
 
@@ -105,9 +105,9 @@ static void store(const Iteration *it, V to, V element, V x) {
 
 static V zero(const Iteration *it) { return e_splat(it->c->e, e_f32(it->c->e, 0), it->c->lanes); }
 
-static void copy(const Iteration *it, V from, V to) {
+static void iterate_copy(const Iteration *it, V from, V to) {
     for (Turns s = turns(it, it->z.matrix); turns_next(it, &s);)
-        store(it, to, s.i, load(it, from, s.i));
+        store(it, to, s.i, iterate_load(it, from, s.i));
 }
 
 /* == Lines ================================================================ */
@@ -131,16 +131,16 @@ static void divide_line(const Iteration *it, HalfLines l, V line, V from, V to) 
     Emit *e = it->c->e;
     V eps = e_splat(e, e_f32(e, it->n->attr->value), it->c->lanes), sum = e_var(e, eps);
     for (Turns s = turns(it, l.length); turns_next(it, &s);)
-        e_set(e, sum, e_add(e, e_get(e, sum), load(it, from, on_line(it, l, line, s.i))));
+        e_set(e, sum, e_add(e, e_get(e, sum), iterate_load(it, from, on_line(it, l, line, s.i))));
     V all = e_get(e, sum);
     for (Turns s = turns(it, l.length); turns_next(it, &s);) {
         V at = on_line(it, l, line, s.i);
-        store(it, to, at, e_div(e, load(it, from, at), all));
+        store(it, to, at, e_div(e, iterate_load(it, from, at), all));
     }
     if (it->n->op != OP_sinkhorn) store(it, to, e_iadd(e, e_i64(e, it->z.matrix), line), all);
 }
 
-static void divide(const Iteration *it, bool columns, V from, V to) {
+static void iterate_divide(const Iteration *it, bool columns, V from, V to) {
     HalfLines l = lines_of(it, columns);
     for (Turns s = turns(it, l.count); turns_next(it, &s);)
         divide_line(it, l, s.i, from, to);
@@ -149,16 +149,17 @@ static void divide(const Iteration *it, bool columns, V from, V to) {
 /* d becomes d / sum - the sum of d y / sum. */
 static void divide_line_back(const Iteration *it, HalfLines l, V line, V half, V d) {
     Emit *e = it->c->e;
-    V by = load(it, half, e_iadd(e, e_i64(e, it->z.matrix), line)), sum = e_var(e, zero(it));
+    V by = iterate_load(it, half, e_iadd(e, e_i64(e, it->z.matrix), line)),
+      sum = e_var(e, zero(it));
     for (Turns s = turns(it, l.length); turns_next(it, &s);) {
         V at = on_line(it, l, line, s.i);
-        V part = e_mul(e, load(it, d, at), e_div(e, load(it, half, at), by));
+        V part = e_mul(e, iterate_load(it, d, at), e_div(e, iterate_load(it, half, at), by));
         e_set(e, sum, e_add(e, e_get(e, sum), e_neg(e, part)));
     }
     V all = e_get(e, sum);
     for (Turns s = turns(it, l.length); turns_next(it, &s);) {
         V at = on_line(it, l, line, s.i);
-        store(it, d, at, e_add(e, e_div(e, load(it, d, at), by), all));
+        store(it, d, at, e_add(e, e_div(e, iterate_load(it, d, at), by), all));
     }
 }
 
@@ -172,8 +173,8 @@ static void divide_back(const Iteration *it, bool columns, V half, V d) {
 
 static void sinkhorn(const Iteration *it, V x, V iterations) {
     Loop l = e_loop(it->c->e, e_i64(it->c->e, 0), iterations, 1);
-    divide(it, false, x, x);
-    divide(it, true, x, x);
+    iterate_divide(it, false, x, x);
+    iterate_divide(it, true, x, x);
     e_end(it->c->e, l);
 }
 
@@ -190,8 +191,8 @@ static void keep_stretch(const Iteration *it, V iterations) {
     V before = half_at(it, e_imul(e, l.i, e_i64(e, 2)));
     V rows = element_at(it, before, e_i64(e, it->z.half)),
       columns = element_at(it, before, e_i64(e, 2 * it->z.half));
-    divide(it, false, before, rows);
-    divide(it, true, rows, columns);
+    iterate_divide(it, false, before, rows);
+    iterate_divide(it, true, rows, columns);
     e_end(e, l);
 }
 
@@ -217,12 +218,12 @@ static void find_starts(const Iteration *it) {
     if (it->z.stretches == 1) return;
     V first = half_at(it, e_i64(e, 0));
     Loop l = e_loop(e, e_i64(e, 1), e_i64(e, it->z.stretches), 1);
-    copy(it, start_of(it, e_isub(e, l.i, e_i64(e, 1))), first);
+    iterate_copy(it, start_of(it, e_isub(e, l.i, e_i64(e, 1))), first);
     Loop k = e_loop(e, e_i64(e, 0), e_i64(e, it->z.stretch), 1);
-    divide(it, false, first, first);
-    divide(it, true, first, first);
+    iterate_divide(it, false, first, first);
+    iterate_divide(it, true, first, first);
     e_end(e, k);
-    copy(it, first, start_of(it, l.i));
+    iterate_copy(it, first, start_of(it, l.i));
     e_end(e, l);
 }
 
@@ -233,7 +234,7 @@ static void sinkhorn_grad(const Iteration *it, V d) {
     V stretch = e_isub(e, e_i64(e, it->z.stretches - 1), l.i);
     V done = e_imul(e, stretch, e_i64(e, it->z.stretch));
     V iterations = e_imin(e, e_i64(e, it->z.stretch), e_isub(e, e_i64(e, it->z.iterations), done));
-    copy(it, start_of(it, stretch), half_at(it, e_i64(e, 0)));
+    iterate_copy(it, start_of(it, stretch), half_at(it, e_i64(e, 0)));
     keep_stretch(it, iterations);
     stretch_back(it, iterations, d);
     e_end(e, l);
@@ -255,7 +256,7 @@ static V place_of_element(const Iteration *it, V i, V k) {
     return on_line(it, lines_of(it, false), i, k);
 }
 
-static void take(const Iteration *it, int operand, V to) {
+static void iterate_take(const Iteration *it, int operand, V to) {
     RowCode *c = it->c;
     int mark = c->nmemo;
     for (Turns i = turns(it, it->z.rows); turns_next(it, &i);)
@@ -270,7 +271,7 @@ static void give_elements(const Iteration *it, V from) {
     for (Turns i = turns(it, it->z.rows); turns_next(it, &i);)
         for (Turns k = turns(it, it->z.columns); turns_next(it, &k);)
             memory_write(it->c, it->v, element_of(it, i.i, k.i),
-                         load(it, from, place_of_element(it, i.i, k.i)));
+                         iterate_load(it, from, place_of_element(it, i.i, k.i)));
 }
 
 /* A large value is a row per token where it is kept, not a lane. */
@@ -297,9 +298,9 @@ static void one_matrix(const Iteration *it) {
     Emit *e = it->c->e;
     V first = work_at(it, 0);
     bool back = it->n->op == OP_sinkhorn_grad;
-    take(it, 0, back ? start_of(it, e_i64(e, 0)) : first);
+    iterate_take(it, 0, back ? start_of(it, e_i64(e, 0)) : first);
     if (back) {
-        take(it, 1, first);
+        iterate_take(it, 1, first);
         sinkhorn_grad(it, first);
     } else sinkhorn(it, first, e_i64(e, it->z.iterations));
     bool rows = it->n->shape.lead == LEAD_TOKENS && !rows_small(it->n);

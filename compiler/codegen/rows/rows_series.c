@@ -46,7 +46,7 @@ static int counted_axes(const Rows *r, const Shape *s) {
 bool rows_counted(const Rows *r, const Shape *s) { return counted_axes(r, s) > 0; }
 
 /* Axes as long as the series, at most two, are longer than what is written out. */
-static bool is_plain(const Rows *r, const Node *n) {
+static bool series_is_plain(const Rows *r, const Node *n) {
     int times = counted_axes(r, &n->shape);
     for (int i = 0; i < n->shape.rank; i++)
         if (rows_counts(r, n->shape.dim[i]) && n->shape.dim[i] <= ROWS_UNROLL) return false;
@@ -64,7 +64,7 @@ static bool reads_counted(const Rows *r, const Node *n) {
 ** operands.  Where a piece of a concat goes is written into the code, and so is how far apart
 ** lanes are. */
 static bool is_general(const Rows *r, const RowValue *v) {
-    if (!is_plain(r, v->n)) return false;
+    if (!series_is_plain(r, v->n)) return false;
     if (!v->here) return true;
     switch (v->n->op) {
     case OP_transpose:
@@ -83,7 +83,7 @@ static bool is_any_length(const Rows *r) {
 }
 
 /* A row that holds a series, or as many cotangents of a longer one. */
-static bool is_long(const Rows *r, const Operand *o) {
+static bool series_is_long(const Rows *r, const Operand *o) {
     const Node *n = o->node;
     if (!n || (n->shape.lead != LEAD_TOKENS && o->ref.area != AREA_GRANULE)) return false;
     return rows_counted(r, &n->shape) || (n->shape.rank > 1 && n->shape.dim[0] > ROWS_UNROLL);
@@ -91,7 +91,7 @@ static bool is_long(const Rows *r, const Operand *o) {
 
 static void add_strides(Rows *r) {
     for (int i = 0, n = r->noperand; i < n; i++) {
-        if (!is_long(r, &r->operand[i])) continue;
+        if (!series_is_long(r, &r->operand[i])) continue;
         int at = rows_add_number(r, r->operand[i].ref.stride);
         r->operand[i].stride = at;
     }

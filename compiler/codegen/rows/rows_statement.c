@@ -44,7 +44,7 @@ static At place_piece(RowCode *c, const Statement *s, At at) {
     return to;
 }
 
-static void element(RowCode *c, const Statement *s, At at) {
+static void statement_element(RowCode *c, const Statement *s, At at) {
     const RowValue *v = rows_value(c->r, s->node);
     if (s->piece) {
         memory_write(c, v, place_piece(c, s, at), expr_eval(c, s->piece, at));
@@ -129,7 +129,7 @@ void statements_emit(RowCode *c, Nest *n, bool lanes) {
         const Statement *s = &c->r->statement[i];
         At at = nest_at(c, n, loops_of(s), lanes);
         join_reductions(c, n, i, lanes);
-        if (s->kind == ELEMENT) element(c, s, at);
+        if (s->kind == ELEMENT) statement_element(c, s, at);
         if (s->kind == PARTIAL) add_partial_sum(c, s->node, at);
         if (s->kind == REDUCE_LAST)
             e_set(c->e, n->sum[k],

@@ -168,12 +168,13 @@ static void set_each(const Setting *x, Action *a, const Node *n) {
                             n->attr->first, n->attr->count, n->attr->back };
 }
 
-static int64_t last_of(const Shape *s) { return s->dim[s->rank - 1]; }
+static int64_t actions_last_of(const Shape *s) { return s->dim[s->rank - 1]; }
 
 static void set_largest(const Setting *x, Action *a, const Node *n) {
     (void)x;
     const Shape *all = a->what == DO_PLACE ? &n->shape : &n->in[0]->shape;
-    a->largest = (LargestAction){ shape_count(all) / last_of(all), last_of(all), n->attr->count };
+    a->largest = (LargestAction){ shape_count(all) / actions_last_of(all), actions_last_of(all),
+                                  n->attr->count };
     if (n->nin > 1) a->largest.count = n->in[1]->shape.dim[0];
 }
 
@@ -286,7 +287,7 @@ static void add_reduce(Tables *t, const Plan *p, Action *a, const Node *n) {
 
 /* == Steps ================================================================ */
 
-static void add_rows(Tables *t, const Step *s, const Rows *rows, Action *a) {
+static void actions_add_rows(Tables *t, const Step *s, const Rows *rows, Action *a) {
     a->what = s->kind == STEP_ROW ? DO_ROW : DO_UNIFORM;
     for (int i = 0; i < rows->noperand; i++) {
         const Node *n = rows->operand[i].node;
@@ -307,7 +308,7 @@ Rows *action_add(Tables *t, const Plan *p, const ProgramKind *kind, int step, Ro
     else {
         rows = rows_analyse(p, step, t->rates.lanes, shared);
         a->row.kernel = row_kernel_number(t, rows, kind->probes);
-        add_rows(t, s, rows, a);
+        actions_add_rows(t, s, rows, a);
     }
     return rows;
 }

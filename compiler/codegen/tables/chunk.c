@@ -18,7 +18,7 @@ typedef struct Traffic {
     double weights, passing, live;
 } Traffic;
 
-static double bytes_of(const Node *n) {
+static double chunk_bytes_of(const Node *n) {
     return (plan_bf16(n) ? 2.0 : 4.0) * (double)shape_count(&n->shape);
 }
 
@@ -31,9 +31,9 @@ static void add_values(const Plan *p, Traffic *x, double *more) {
         int number = p->step[b->first].phase;
         const Phase *phase = &p->phase[number];
         int end = phase->first + phase->count < b->last ? phase->first + phase->count : b->last;
-        x[number].passing += 2 * bytes_of(b->node);
-        more[b->first] += bytes_of(b->node);
-        more[end] -= bytes_of(b->node);
+        x[number].passing += 2 * chunk_bytes_of(b->node);
+        more[b->first] += chunk_bytes_of(b->node);
+        more[end] -= chunk_bytes_of(b->node);
     }
 }
 

@@ -48,8 +48,10 @@ static double rows_operations(const Rows *r) {
     return sum;
 }
 
-static double elements(const Node *n) { return (double)shape_count(&n->shape); }
-static double bytes_of(const Node *n) { return (plan_bf16(plan_storage(n)) ? 2 : 4) * elements(n); }
+static double cost_elements(const Node *n) { return (double)shape_count(&n->shape); }
+static double cost_bytes_of(const Node *n) {
+    return (plan_bf16(plan_storage(n)) ? 2 : 4) * cost_elements(n);
+}
 
 /* Of a number; of small weights with their scales. */
 static double weight_bytes(const Tables *t, const Node *w) {
@@ -61,7 +63,8 @@ static double weight_bytes(const Tables *t, const Node *w) {
 static StepCost product_cost(const Tables *t, const Node *n) {
     const Shape *w = &n->in[1]->shape;
     double m = (double)w->dim[0], k = (double)w->dim[1];
-    return (StepCost){ op_flops(n), bytes_of(n->in[0]) + bytes_of(n) * (n->nin == 3 ? 2 : 1), 0,
+    return (StepCost){ op_flops(n),
+                       cost_bytes_of(n->in[0]) + cost_bytes_of(n) * (n->nin == 3 ? 2 : 1), 0,
                        weight_bytes(t, n->in[1]) * m * k };
 }
 
@@ -69,8 +72,8 @@ static StepCost history_cost(const Node *n) {
     StepCost c = { op_flops(n), 0, 0, 0 };
     for (int i = -1; i < n->nin; i++) {
         const Node *x = i < 0 ? n : n->in[i];
-        if (x->shape.lead == LEAD_TOKENS) c.bytes_per_token += bytes_of(x);
-        else c.bytes_constant += bytes_of(x) * (i < 0 ? 2 : 1); /* gradients are added up */
+        if (x->shape.lead == LEAD_TOKENS) c.bytes_per_token += cost_bytes_of(x);
+        else c.bytes_constant += cost_bytes_of(x) * (i < 0 ? 2 : 1); /* gradients are added up */
     }
     for (int i = 1; i < op_info[n->op].results; i++)
         if (n->side[i].lead == LEAD_TOKENS)
@@ -92,17 +95,19 @@ static double pair_flops(const Node *n) {
 }
 
 static StepCost sequence_cost(const Tables *t, const Node *n) {
-    double bytes = bytes_of(n), count = (double)n->attr->count, context = (double)t->info->context;
+    double bytes = cost_bytes_of(n), count = (double)n->attr->count,
+           context = (double)t->info->context;
     for (int i = 0; i < n->nin; i++)
-        bytes += bytes_of(n->in[i]);
-    if (n->op == OP_attention_grad) bytes += 4 * (elements(n->in[1]) + elements(n->in[2]));
+        bytes += cost_bytes_of(n->in[i]);
+    if (n->op == OP_attention_grad)
+        bytes += 4 * (cost_elements(n->in[1]) + cost_elements(n->in[2]));
     double pairs = n->attr->causal ? 1 : 2; /* pairs are counted as if later keys were not seen */
     double pair = pair_flops(n);
-    if (n->attr->values) bytes -= 4 * elements(n->in[2]); /* those of keys */
+    if (n->attr->values) bytes -= 4 * cost_elements(n->in[2]); /* those of keys */
     if (n->attr->window && (double)n->attr->window < context)
         return (StepCost){ pair * windowed_pairs((double)n->attr->window, context), bytes, 0, 0 };
     if (!n->attr->count) return (StepCost){ 0, bytes, pairs * pair, 0 };
-    double averages = elements(n->in[1]) + elements(n->in[2]);
+    double averages = cost_elements(n->in[1]) + cost_elements(n->in[2]);
     if (n->attr->causal) return (StepCost){ averages, bytes, pair / count, 0 };
     return (StepCost){ averages + pair * count, bytes, 0, 0 };
 }
@@ -114,15 +119,17 @@ static double each_bytes(const Node *n) {
 }
 
 static StepCost anchor_cost(const Tables *t, const Node *n) {
-    double own = elements(n), flops = op_flops(n);
+    double own = cost_elements(n), flops = op_flops(n);
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
     switch (op_info[n->op].class) {
     case CONTRACT: return product_cost(t, n);
-    case OUTER: return (StepCost){ flops, bytes_of(n->in[0]) + bytes_of(n->in[1]), 0, 8 * own };
+    case OUTER:
+        return (StepCost){ flops, cost_bytes_of(n->in[0]) + cost_bytes_of(n->in[1]), 0, 8 * own };
     case EXPERT:
-        return (StepCost){ flops, bytes_of(n->in[0]) + 4 * own, 0,
-                           weight_bytes(t, n->in[1]) * elements(n->in[1]) };
-    case PARTWISE: return (StepCost){ flops, 4 * (elements(n->in[0]) + own), 0, each_bytes(n) };
+        return (StepCost){ flops, cost_bytes_of(n->in[0]) + 4 * own, 0,
+                           weight_bytes(t, n->in[1]) * cost_elements(n->in[1]) };
+    case PARTWISE:
+        return (StepCost){ flops, 4 * (cost_elements(n->in[0]) + own), 0, each_bytes(n) };
     case LOOKUP: return (StepCost){ 0, (4 + weight_bytes(t, n->in[0])) * own, 0, 0 };
     case DRAW:
     case GATHER:
@@ -234,7 +241,7 @@ static void add_work(strata_work *w, const PlannedStep *s, bool last) {
 ** taken to choose them all. */
 static double chosen_share(const Node *n) {
     if (op_info[n->op].class != EXPERT) return 1;
-    double share = elements(n->in[2]) / (double)n->attr->count;
+    double share = cost_elements(n->in[2]) / (double)n->attr->count;
     return share < 1 ? share : 1;
 }
 

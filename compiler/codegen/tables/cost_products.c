@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static double elements(const Node *n) { return (double)shape_count(&n->shape); }
+static double products_elements(const Node *n) { return (double)shape_count(&n->shape); }
 
 static double whole(double columns, double panel) { return ceil(columns / panel) * panel; }
 
@@ -28,7 +28,7 @@ static double gradient(const Tables *t, double rows, double columns, double pane
 double cost_product_functions(const Tables *t, const Node *n) {
     double panel = 2 * t->rates.lanes;
     switch (op_info[n->op].class) {
-    case CONTRACT: return tiles(t, elements(n), elements(n->in[0]), panel);
+    case CONTRACT: return tiles(t, products_elements(n), products_elements(n->in[0]), panel);
     case OUTER: return gradient(t, (double)n->shape.dim[0], (double)n->shape.dim[1], panel);
     default: return 0;
     }

@@ -33,13 +33,13 @@ static uint32_t text(Blob *b, const char *s) {
     return at;
 }
 
-static uint32_t numbers(Blob *b, const double *x, int64_t count) {
+static uint32_t descriptor_numbers(Blob *b, const double *x, int64_t count) {
     uint32_t at = reserve(b, (size_t)count * sizeof *x, 8);
     memcpy(b->data + at, x, (size_t)count * sizeof *x);
     return at;
 }
 
-static uint32_t type_of(const ParamPlace *p) {
+static uint32_t descriptor_type_of(const ParamPlace *p) {
     return p->bits == 8 ? STRATA_Q8 : p->bits == 4 ? STRATA_Q4 : p->bf16 ? STRATA_BF16 : STRATA_F32;
 }
 
@@ -61,11 +61,12 @@ static void add_tensors(Blob *b, uint32_t at, const Tables *t, const Graph *g, i
                             .decay = place->buffer && !place->frozen ? -1 : s.rank >= 2,
                             .init = (int32_t)p->init.kind,
                             .value = p->init.value,
-                            .type = type_of(place) };
+                            .type = descriptor_type_of(place) };
         memcpy(x.shape, s.dim, (size_t)s.rank * sizeof *s.dim);
-        if (p->init.kind == INIT_LIST) x.values = numbers(b, p->init.list + k * count, count);
+        if (p->init.kind == INIT_LIST)
+            x.values = descriptor_numbers(b, p->init.list + k * count, count);
         if (p->init.kind == INIT_UNIFORM) {
-            x.values = numbers(b, p->init.list, p->init.points);
+            x.values = descriptor_numbers(b, p->init.list, p->init.points);
             x.value = (double)p->init.points;
         }
         memcpy(b->data + at + (size_t)(place->tensor + k) * sizeof x, &x, sizeof x);
@@ -142,7 +143,7 @@ static void add_probes(Blob *b, strata_model *m, const Tables *t, const Graph *g
     }
 }
 
-static void add_kernel(Blob *b, uint32_t at, const KernelInfo *k, int i) {
+static void descriptor_add_kernel(Blob *b, uint32_t at, const KernelInfo *k, int i) {
     strata_kernel x = { text(b, k->name), text(b, k->family), k->used,
                         k->blas,          k->training,        k->forward };
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
@@ -178,7 +179,7 @@ static void set_info(strata_model *m, const ModelInfo *f) {
 #include "settings.def"
 }
 
-static void add_routed(Blob *b, strata_model *m, const Tables *t, const Graph *g) {
+static void descriptor_add_routed(Blob *b, strata_model *m, const Tables *t, const Graph *g) {
     m->forms = t->forms ? 2 : 1;
     m->routed = t->bytes.constants.lists;
     m->routed_table = reserve(b, (size_t)m->routed * sizeof(uint32_t), 4);
@@ -231,9 +232,9 @@ void *tables_descriptor(const Tables *t, const CodegenOptions *o, const Compiled
     }
     add_tunings(&b, &m, t, g);
     for (int i = 0; i < t->costs.kernel.n; i++)
-        add_kernel(&b, m.kernel_table, &LIST(t->costs.kernel, KernelInfo, i), i);
+        descriptor_add_kernel(&b, m.kernel_table, &LIST(t->costs.kernel, KernelInfo, i), i);
     add_probes(&b, &m, t, g);
-    add_routed(&b, &m, t, g);
+    descriptor_add_routed(&b, &m, t, g);
     m.learned_positions = learns_positions(g);
     set_sizes(&m, t);
     memcpy(b.data, &m, sizeof m);

@@ -79,7 +79,7 @@ static void table_line(const ApiRow *r, const char *p, FILE *f) {
     else fprintf(f, "    a.%s = %s_%s;\n", r->member, p, r->name);
 }
 
-static void table(const char *p, FILE *f) {
+static void header_table(const char *p, FILE *f) {
     fprintf(f,
             "\n/* The same functions as a table. */\nstatic inline strata_api %s_api(void) {\n    "
             "strata_api a;\n"
@@ -108,6 +108,6 @@ void codegen_header(const CompiledModel *c, const ModelInfo *info, const char *p
     macros(c, P, f);
     fprintf(f, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     prototypes(prefix, f);
-    table(prefix, f);
+    header_table(prefix, f);
     fprintf(f, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

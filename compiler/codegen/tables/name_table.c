@@ -19,7 +19,7 @@ static NameEntry *entry_of(const NameTable *t, const char *text, uint64_t hash) 
     return &t->entry[i];
 }
 
-static void grow(NameTable *t) {
+static void name_table_grow(NameTable *t) {
     NameTable old = *t;
     t->cap = old.cap ? 2 * old.cap : 64;
     t->entry = checked_new(t->cap, sizeof *t->entry);
@@ -30,7 +30,7 @@ static void grow(NameTable *t) {
 
 void name_table_add(NameTable *t, const char *text, int value) {
     uint64_t hash = hash_text(text);
-    if (2 * (t->n + 1) > t->cap) grow(t);
+    if (2 * (t->n + 1) > t->cap) name_table_grow(t);
     *entry_of(t, text, hash) = (NameEntry){ hash, text, value };
     t->n++;
 }

@@ -11,7 +11,7 @@
 enum { PACKED = 16 << 20 };
 
 /* In the order in which they are written. */
-static const ProgramKind kinds[PROGRAMS] = {
+static const ProgramKind program_kinds[PROGRAMS] = {
     { .which = PROGRAM_LOGITS, .instead = -1, .counts = true },
     { .which = PROGRAM_LOSS, .instead = -1 },
     { .which = PROGRAM_GENERATE, .instead = PROGRAM_LOGITS },
@@ -156,7 +156,7 @@ void tables_build(Tables *t, const Graph *g, const ModelPlans *plans, const Code
     t->forms = plans->plan[PROGRAM_SCORE] != NULL;
     c->chunk = o->chunk ? o->chunk : chunk_of(t, training ? training : forward);
     for (int i = 0; i < PROGRAMS; i++) {
-        const ProgramKind *k = &kinds[i];
+        const ProgramKind *k = &program_kinds[i];
         if (plans->plan[k->which]) add_program(t, plans->plan[k->which], k);
         else if (k->instead >= 0) t->bytes.program[k->which] = t->bytes.program[k->instead];
     }

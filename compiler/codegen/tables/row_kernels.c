@@ -9,7 +9,7 @@
 
 #include "site.h"
 
-static char *name_of(const Rows *r, int number) {
+static char *kernels_name_of(const Rows *r, int number) {
     const Node *n = r->step->n ? r->step->node[r->step->n - 1] : NULL;
     const char *site = n && n->site ? site_last(n->site) : "model";
     char name[128];
@@ -45,7 +45,7 @@ int row_kernel_number(Tables *t, Rows *r, bool plain) {
     RowKernel *k = table_find(&t->kernels.known, identity.hash, same_code, &identity);
     if (k) return free(identity.word), k->number;
     k = checked_new(1, sizeof *k);
-    *k = (RowKernel){ identity, kernels->n, name_of(r, kernels->n), r->p, r->index, plain };
+    *k = (RowKernel){ identity, kernels->n, kernels_name_of(r, kernels->n), r->p, r->index, plain };
     table_add(&t->kernels.known, identity.hash, k);
     *(RowKernel **)list_add(kernels, sizeof(RowKernel *)) = k;
     return k->number;

@@ -212,14 +212,15 @@ static int carry_file(const CarriedFile *f, const Scratch *s, LinkObjects *objec
 }
 
 /* Own and library to one object, which takes the place of the first. */
-static int join(const Scratch *s, const LinkObjects *objects, const sigset_t *mask, Error *e) {
+static int build_join(const Scratch *s, const LinkObjects *objects, const sigset_t *mask,
+                      Error *e) {
     int status = link_object(objects, s->result, mask, e);
     if (!status && rename(s->result, s->object)) return write_failed(s->object, e);
     return status;
 }
 
-static int make(const Model *m, const BuildOptions *o, const char *output, const char *header,
-                const sigset_t *mask, Error *e) {
+static int build_make(const Model *m, const BuildOptions *o, const char *output, const char *header,
+                      const sigset_t *mask, Error *e) {
     EmitKind emit = o->code.emit;
     bool linked = emit == EMIT_EXE || emit == EMIT_STATIC || emit == EMIT_SHARED;
     Scratch s;
@@ -228,7 +229,7 @@ static int make(const Model *m, const BuildOptions *o, const char *output, const
     LinkObjects objects = { .blas = o->blas, .temporary = s.folder.path };
     status = compile_counted(m, o, &s, &objects, mask, e);
     if (!status && objects.library && (emit == EMIT_OBJ || emit == EMIT_STATIC))
-        status = join(&s, &objects, mask, e);
+        status = build_join(&s, &objects, mask, e);
     if (!status && emit == EMIT_EXE && m->tokenizer_file.bytes)
         status = carry_file(&m->tokenizer_file, &s, &objects, e);
     if (!status && (emit == EMIT_EXE || emit == EMIT_SHARED))
@@ -244,7 +245,7 @@ static int make_held(const Model *m, const BuildOptions *o, const char *output, 
     sigset_t before;
     if (!o->before) process_hold(&before);
     int status = build_places(&(BuildPlaces){ output, header, o->depfile }, m, o->keeps, e);
-    if (!status) status = make(m, o, output, header, o->before ? o->before : &before, e);
+    if (!status) status = build_make(m, o, output, header, o->before ? o->before : &before, e);
     if (!status && o->depfile) status = depfile_write(m, output, o->depfile, e);
     if (!o->before) process_release(&before);
     return status;

@@ -33,7 +33,7 @@ int build_mark_file(const char *path, Error *e) {
 }
 
 /* ELF's e_type, whose lower byte comes first: 1 is an object. */
-static bool is_linked(const PlaceFile *f) {
+static bool places_is_linked(const PlaceFile *f) {
     return place_begins(f, "\177ELF") && f->length > 16 && f->head[16] != 1;
 }
 
@@ -56,7 +56,7 @@ static int archive_members(const PlaceFile *f) {
 static bool is_code(const PlaceFile *f, const void *user) {
     (void)user;
     if (place_ends(f, build_mark(EMIT_IR)) || place_ends(f, build_mark(EMIT_ASM))) return true;
-    if (is_linked(f)) return place_holds(f, MARK);
+    if (places_is_linked(f)) return place_holds(f, MARK);
     if (place_begins(f, "!<arch>\n") && archive_members(f) != 1) return false;
     return memchr(f->head, 0, f->length) && place_holds(f, TABLES);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int wrong(const char *path, Error *e) {
+static int code_size_wrong(const char *path, Error *e) {
     return error_set(e, STATUS_INTERNAL, "%s: expected a 64-bit ELF object, found something else",
                      path);
 }
@@ -53,7 +53,7 @@ static int add_object(Input *in, const char *path, uint64_t at, int64_t *bytes, 
     if (!status
         && (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64
             || (h->e_shnum && h->e_shentsize != sizeof(Elf64_Shdr))))
-        status = wrong(path, e);
+        status = code_size_wrong(path, e);
     if (!status) status = count_sections(&o, &n, e);
     if (!status && n) status = section(&o, h->e_shstrndx, &o.names, e);
     for (uint64_t i = 0; !status && i < n; i++) {

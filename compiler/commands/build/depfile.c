@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A name as make reads it back: blanks and '#' behind backslashes, dollars twice. */
-static void add_name(Text *t, const char *name) {
+static void depfile_add_name(Text *t, const char *name) {
     for (; *name; name++) {
         if (strchr(" \t#", *name)) text_add(t, "\\");
         if (*name == '$') text_add(t, "$");
@@ -18,7 +18,7 @@ static void add_name(Text *t, const char *name) {
 }
 
 void depfile_target(Text *t, const char *output) {
-    add_name(t, output);
+    depfile_add_name(t, output);
     text_add(t, ":");
 }
 
@@ -30,7 +30,7 @@ int depfile_write(const Model *m, const char *output, const char *path, Error *e
     depfile_target(&t, output);
     for (int i = 0; i < m->nread_file; i++) {
         text_add(&t, " ");
-        add_name(&t, m->read_file[i]);
+        depfile_add_name(&t, m->read_file[i]);
     }
     text_add(&t, "\n");
     int status = text_status(&t, e);

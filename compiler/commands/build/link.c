@@ -40,7 +40,7 @@ typedef struct CommandLine {
     int n;
 } CommandLine;
 
-static void add(CommandLine *w, const char *word) {
+static void link_add(CommandLine *w, const char *word) {
     if (word) w->word[w->n++] = (char *)word;
 }
 
@@ -48,19 +48,19 @@ static void add(CommandLine *w, const char *word) {
 static CommandLine words_of(const char *const *first, const LinkObjects *objects) {
     CommandLine w = { 0 };
     for (; *first; first++)
-        add(&w, *first);
-    add(&w, objects->own), add(&w, objects->library);
+        link_add(&w, *first);
+    link_add(&w, objects->own), link_add(&w, objects->library);
     if (objects->kernels) {
-        add(&w, "-fno-use-linker-plugin");
-        add(&w, "-Wl,--whole-archive"), add(&w, objects->kernels);
-        add(&w, "-Wl,--no-whole-archive");
+        link_add(&w, "-fno-use-linker-plugin");
+        link_add(&w, "-Wl,--whole-archive"), link_add(&w, objects->kernels);
+        link_add(&w, "-Wl,--no-whole-archive");
     }
     return w;
 }
 
 /* Of a shared one only what is called, as of an archive. */
 static void add_blas(CommandLine *w, const LinkObjects *objects) {
-    if (objects->blas) add(w, "-Wl,--as-needed"), add(w, objects->blas);
+    if (objects->blas) link_add(w, "-Wl,--as-needed"), link_add(w, objects->blas);
 }
 
 static int link_program(const LinkObjects *objects, const char *result, const sigset_t *mask,
@@ -76,10 +76,10 @@ static int link_program(const LinkObjects *objects, const char *result, const si
                          "libstrata.a: expected it in runtime/ or " STRATA_LIBRARY_FROM_PROGRAM
                          "/ beside strata, found neither");
     CommandLine cc = words_of(first, objects);
-    add(&cc, objects->carried), add(&cc, objects->mark), add(&cc, library), add_blas(&cc, objects),
-        add(&cc, "-lm");
-    add(&cc, STRATA_LINK_FLAG);
-    add(&cc, "-o"), add(&cc, result);
+    link_add(&cc, objects->carried), link_add(&cc, objects->mark), link_add(&cc, library),
+        add_blas(&cc, objects), link_add(&cc, "-lm");
+    link_add(&cc, STRATA_LINK_FLAG);
+    link_add(&cc, "-o"), link_add(&cc, result);
     return process_run(cc.word, objects->temporary, mask, e);
 }
 
@@ -90,10 +90,11 @@ static int link_shared(const LinkObjects *objects, const char *result, const sig
     static const char *const first[] = { "cc", "-shared", "-Wl,--gc-sections,-Bsymbolic", HARDENED,
                                          NULL };
     CommandLine cc = words_of(first, objects);
-    add(&cc, objects->mark), add_blas(&cc, objects);
-    if (objects->blas) add(&cc, "-Wl,--exclude-libs,ALL"), add(&cc, "-lm"), add(&cc, "-pthread");
-    else add(&cc, "-nostdlib");
-    add(&cc, "-o"), add(&cc, result);
+    link_add(&cc, objects->mark), add_blas(&cc, objects);
+    if (objects->blas)
+        link_add(&cc, "-Wl,--exclude-libs,ALL"), link_add(&cc, "-lm"), link_add(&cc, "-pthread");
+    else link_add(&cc, "-nostdlib");
+    link_add(&cc, "-o"), link_add(&cc, result);
     return process_run(cc.word, objects->temporary, mask, e);
 }
 
@@ -103,7 +104,7 @@ int link_object(const LinkObjects *objects, const char *result, const sigset_t *
                                          "-Wl,--gc-sections,--gc-keep-exported", NULL };
     char *hide[] = { "objcopy", "--localize-hidden", (char *)result, NULL };
     CommandLine cc = words_of(first, objects);
-    add(&cc, "-o"), add(&cc, result);
+    link_add(&cc, "-o"), link_add(&cc, result);
     int status = process_run(cc.word, objects->temporary, mask, e);
     return status ? status : process_run(hide, objects->temporary, mask, e);
 }

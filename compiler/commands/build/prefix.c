@@ -14,7 +14,7 @@ static bool is_identifier(const char *s) {
 
 /* Whether s is the word, or begins with it and an underscore.  Macros are in capitals: so may s
 ** be. */
-static bool begins(const char *s, const char *word) {
+static bool prefix_begins(const char *s, const char *word) {
     size_t n = strlen(word);
     return !strncasecmp(s, word, n) && (!s[n] || s[n] == '_');
 }
@@ -41,10 +41,10 @@ static bool is_of_c_library(const char *s) {
 
 /* NULL, or why names cannot begin with it. */
 static const char *taken(const char *s) {
-    return begins(s, "strata") ? "names of the interface begin so"
-        : *s == '_'            ? "names that begin with '_' are the C compiler's"
-        : is_of_c_library(s)   ? "functions of the C library begin so"
-                               : NULL;
+    return prefix_begins(s, "strata") ? "names of the interface begin so"
+        : *s == '_'                   ? "names that begin with '_' are the C compiler's"
+        : is_of_c_library(s)          ? "functions of the C library begin so"
+                                      : NULL;
 }
 
 int prefix_check(const char *command, const char *given, const Model *m, bool shown, Error *e) {

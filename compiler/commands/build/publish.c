@@ -2,7 +2,7 @@
 ** Finished files to their places; see publish.h. */
 #include "publish.h"
 
-static int copy(Output *out, const char *from, Error *e) {
+static int publish_copy(Output *out, const char *from, Error *e) {
     Input in;
     char piece[65536];
     int status = input_open(&in, from, e);
@@ -20,9 +20,9 @@ static int copy(Output *out, const char *from, Error *e) {
 }
 
 /* The mode is the file's. */
-static int fill(Output *out, const char *from, Error *e) {
+static int publish_fill(Output *out, const char *from, Error *e) {
     struct stat is;
-    int status = copy(out, from, e);
+    int status = publish_copy(out, from, e);
     if (!status && out->folder >= 0 && !stat(from, &is) && (is.st_mode & 0100))
         (void)!fchmod(out->fd, is.st_mode & 0777);
     return status;
@@ -33,8 +33,8 @@ int publish(const char *output, const char *from, const char *header, const char
     Output a = { .fd = -1, .folder = -1 }, b = a;
     int status = output_open(&a, output, e);
     if (!status && header) status = output_open(&b, header, e);
-    if (!status) status = fill(&a, from, e);
-    if (!status && header) status = fill(&b, header_from, e);
+    if (!status) status = publish_fill(&a, from, e);
+    if (!status && header) status = publish_fill(&b, header_from, e);
     output_hold();
     if (!status && header) status = output_commit(&b, false, e);
     if (!status) status = output_commit(&a, false, e);

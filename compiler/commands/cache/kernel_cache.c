@@ -24,12 +24,12 @@ typedef struct Seal {
     uint64_t sum;
 } Seal;
 
-static const char word[8] = "kernel01";
+static const char cache_word[8] = "kernel01";
 
 /* == Names ================================================================ */
 
 /* A file that is another one after every build and installation. */
-static bool add_file(Sha256 *h, const char *path) {
+static bool cache_add_file(Sha256 *h, const char *path) {
     struct stat s;
     if (stat(path, &s)) return false;
     const int64_t facts[] = { (int64_t)s.st_dev, (int64_t)s.st_ino, (int64_t)s.st_size,
@@ -45,10 +45,10 @@ static bool add_compiler(Sha256 *h) {
     codegen_llvm(version, sizeof version);
     sha256_start(h);
     sha256_add(h, version, strlen(version) + 1);
-    return add_file(h, "/proc/self/exe") && (!llvm || add_file(h, llvm));
+    return cache_add_file(h, "/proc/self/exe") && (!llvm || cache_add_file(h, llvm));
 }
 
-static void name_of(const KernelCache *c, const char *key, char name[65]) {
+static void cache_name_of(const KernelCache *c, const char *key, char name[65]) {
     Sha256 h = c->compiler;
     sha256_add(&h, key, strlen(key) + 1);
     sha256_text(&h, name);
@@ -57,7 +57,7 @@ static void name_of(const KernelCache *c, const char *key, char name[65]) {
 static Seal seal_of(const char *name, const void *data, size_t size) {
     Seal t;
     Xxh64 x;
-    memcpy(t.word, word, sizeof word);
+    memcpy(t.word, cache_word, sizeof cache_word);
     xxh64_start(&x, 0);
     xxh64_add(&x, name, strlen(name) + 1);
     xxh64_add(&x, data, size);
@@ -67,7 +67,7 @@ static Seal seal_of(const char *name, const void *data, size_t size) {
 
 /* == Files ================================================================ */
 
-static bool write_all(int fd, const char *from, size_t size) {
+static bool cache_write_all(int fd, const char *from, size_t size) {
     for (size_t at = 0; at < size;) {
         ssize_t n = write(fd, from + at, size - at);
         if (n < 0 && errno == EINTR) continue;
@@ -83,7 +83,7 @@ static void touch(int fd, const struct stat *s) {
 }
 
 /* The bytes of a file that is as it was put there; NULL: it is not. */
-static char *read_file(int fd, const char *name, size_t *size) {
+static char *cache_read_file(int fd, const char *name, size_t *size) {
     const Input in = { .fd = fd, .path = name };
     struct stat s;
     Seal t;
@@ -101,19 +101,19 @@ static char *read_file(int fd, const char *name, size_t *size) {
     return NULL;
 }
 
-static bool find(void *cache, const char *key, void **data, size_t *size) {
+static bool kernel_cache_find(void *cache, const char *key, void **data, size_t *size) {
     const KernelCache *c = cache;
     char name[65];
-    name_of(c, key, name);
+    cache_name_of(c, key, name);
     int fd = openat(c->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) return false;
-    *data = read_file(fd, name, size);
+    *data = cache_read_file(fd, name, size);
     close(fd);
     return *data != NULL;
 }
 
-static bool write_file(int folder, const char *fresh, const char *name, const void *data,
-                       size_t size) {
+static bool cache_write_file(int folder, const char *fresh, const char *name, const void *data,
+                             size_t size) {
     int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return false;
     if (temporary_lock(fd) == EWOULDBLOCK || !temporary_is(folder, fresh, fd)) {
@@ -122,20 +122,20 @@ static bool write_file(int folder, const char *fresh, const char *name, const vo
         return false;
     }
     Seal t = seal_of(name, data, size);
-    bool good = write_all(fd, data, size) && write_all(fd, (const char *)&t, sizeof t);
+    bool good = cache_write_all(fd, data, size) && cache_write_all(fd, (const char *)&t, sizeof t);
     if (close(fd)) good = false;
     if (good && !renameat(folder, fresh, folder, name)) return true;
     unlinkat(folder, fresh, 0);
     return false;
 }
 
-static void keep(void *cache, const char *key, const void *data, size_t size) {
+static void cache_keep(void *cache, const char *key, const void *data, size_t size) {
     KernelCache *c = cache;
     char name[65], fresh[64];
     if (atomic_load(&c->kept) < 0) return;
-    name_of(c, key, name);
+    cache_name_of(c, key, name);
     snprintf(fresh, sizeof fresh, KERNEL_FRESH "%ld-%.16s", (long)getpid(), name);
-    if (write_file(c->folder, fresh, name, data, size)) atomic_fetch_add(&c->kept, 1);
+    if (cache_write_file(c->folder, fresh, name, data, size)) atomic_fetch_add(&c->kept, 1);
     else if (errno != EISDIR && errno != EEXIST) atomic_store(&c->kept, -1);
 }
 
@@ -145,7 +145,7 @@ void kernel_cache_open(KernelCache *c) {
     Error ignored;
     char *outer, *wrong_folder = NULL;
     const char *wrong;
-    *c = (KernelCache){ .store = { find, keep, c }, .folder = -1 };
+    *c = (KernelCache){ .store = { kernel_cache_find, cache_keep, c }, .folder = -1 };
     if (cache_path("build", &outer, &ignored)) return;
     if (add_compiler(&c->compiler))
         (void)!cache_open_inner(outer, "kernels", &c->folder, &wrong_folder, &wrong, &ignored);

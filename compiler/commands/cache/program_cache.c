@@ -24,7 +24,7 @@
 /* == The key ============================================================== */
 
 /* A file that is another one after every build and installation. */
-static int add_file(Sha256 *h, const char *path, Error *e) {
+static int program_cache_add_file(Sha256 *h, const char *path, Error *e) {
     struct stat s;
     if (stat(path, &s)) return error_errno(e, path, "look at it", errno);
     const int64_t facts[] = { (int64_t)s.st_dev, (int64_t)s.st_ino, (int64_t)s.st_size,
@@ -40,7 +40,7 @@ static int add_products(Sha256 *h, Error *e) {
     if (!ratios.measured) return STATUS_OK;
     blas_find(&library);
     sha256_add(h, ratios.of, sizeof ratios.of);
-    return *library.path ? add_file(h, library.path, e) : STATUS_OK;
+    return *library.path ? program_cache_add_file(h, library.path, e) : STATUS_OK;
 }
 
 /* Of the spec as it was named, which its program shows, of all that was read for it, of this
@@ -57,8 +57,9 @@ static int key_of(const Model *m, char key[65], Error *e) {
     sha256_add(&h, m->key, sizeof m->key);
     sha256_add(&h, m->file, strlen(m->file) + 1);
     sha256_add(&h, cpu, strlen(cpu) + 1);
-    int status = add_file(&h, "/proc/self/exe", e);
-    if (!status && link_library(library, sizeof library)) status = add_file(&h, library, e);
+    int status = program_cache_add_file(&h, "/proc/self/exe", e);
+    if (!status && link_library(library, sizeof library))
+        status = program_cache_add_file(&h, library, e);
     if (!status) status = add_products(&h, e);
     sha256_text(&h, key);
     return status;
@@ -125,7 +126,7 @@ typedef struct Trailer {
     uint64_t sum;
 } Trailer;
 
-static const char word[8] = "strata01";
+static const char program_cache_word[8] = "strata01";
 
 /* The sum of a file's first bytes; false if they cannot be read. */
 static bool sum_of(int fd, int64_t bytes, uint64_t *sum) {
@@ -149,7 +150,8 @@ static bool is_whole(int fd, int64_t size) {
     uint64_t sum;
     int64_t bytes = size - (int64_t)sizeof t;
     return bytes > 0 && pread(fd, &t, sizeof t, bytes) == sizeof t
-        && !memcmp(t.word, word, sizeof word) && sum_of(fd, bytes, &sum) && sum == t.sum;
+        && !memcmp(t.word, program_cache_word, sizeof program_cache_word) && sum_of(fd, bytes, &sum)
+        && sum == t.sum;
 }
 
 static const char *wrong_with(int fd) {
@@ -176,7 +178,7 @@ int cache_find(const ProgramCache *c, const char **found) {
 static int seal(int fd, const char *path, Error *e) {
     Trailer t;
     struct stat s;
-    memcpy(t.word, word, sizeof word);
+    memcpy(t.word, program_cache_word, sizeof program_cache_word);
     if (fstat(fd, &s) || !sum_of(fd, s.st_size, &t.sum)) return error_errno(e, path, "read", errno);
     ssize_t put = pwrite(fd, &t, sizeof t, s.st_size);
     if (put >= 0 && put < (ssize_t)sizeof t) errno = ENOSPC;

@@ -91,7 +91,7 @@ static DataWords take_words(const Options *o, int option, const char *name) {
     return (DataWords){ name, v->list, v->length, option_of(o, STRATA_OPTION_FIELD)->text };
 }
 
-static int take(CompareOptions *to, const Options *o, Error *e) {
+static int compare_take(CompareOptions *to, const Options *o, Error *e) {
     const char *seeds = option_of(o, STRATA_OPTION_SEEDS)->text;
     *to = (CompareOptions){
         .output = option_of(o, STRATA_OPTION_PAGE)->text,
@@ -113,7 +113,7 @@ static int take(CompareOptions *to, const Options *o, Error *e) {
     return status ? status : spec_words_read(&to->specs, o, e);
 }
 
-static void add_command(Text *t, const Options *o) {
+static void compare_add_command(Text *t, const Options *o) {
     text_add(t, "strata compare");
     for (int i = 0; i < o->argc; i++)
         text_add(t, " "), text_shell_word(t, o->argv[i]);
@@ -156,12 +156,12 @@ static int look_at_kept(const char *keep, Error *e) {
     return STATUS_OK;
 }
 
-static FilePlace page_of(const CompareOptions *o) {
+static FilePlace compare_page_of(const CompareOptions *o) {
     return (FilePlace){ .path = o->output, .mark = PAGE_MARK, .overwrite = o->overwrite };
 }
 
-static int check(const CompareOptions *o, Error *e) {
-    const FilePlace page = page_of(o);
+static int compare_check(const CompareOptions *o, Error *e) {
+    const FilePlace page = compare_page_of(o);
     bool fields = !o->data.words;
     int status = check_words(&o->data, true, o->output, &fields, e);
     if (!status) status = check_words(&o->val, false, o->output, &fields, e);
@@ -183,7 +183,7 @@ static int check_modules(const CompareOptions *o, const Comparison *c, Error *e)
     return status;
 }
 
-static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
+static int compare_plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) {
     const SpecLimits limits = allowance_limits(a);
     const Rates rates = machine_rates();
     const ReportOptions r = {
@@ -192,7 +192,7 @@ static int plan(const CompareOptions *o, Comparison *c, Allowance *a, Error *e) 
     return spec_words_plan(&o->specs, &r, c, a, e);
 }
 
-static void ask(const CompareOptions *o, Comparison *c) {
+static void compare_ask(const CompareOptions *o, Comparison *c) {
     static const uint64_t one = 1;
     c->rounds = o->measure ? (int)o->rounds : 0;
     c->threads = (int)o->threads;
@@ -227,7 +227,7 @@ static int write_page(const CompareOptions *o, const Comparison *c, Error *e) {
     compare_html(c, &t);
     text_add(&t, PAGE_MARK);
     int status = text_status(&t, e);
-    const FilePlace page = page_of(o);
+    const FilePlace page = compare_page_of(o);
     if (!status) status = publish_text(&page, &t, e);
     text_free(&t);
     return status;
@@ -244,13 +244,13 @@ int command_compare(const Options *given, Allowance *a, Error *e) {
     CompareOptions o = { 0 };
     Comparison c = { 0 };
     Text command = { 0 };
-    int status = take(&o, given, e);
-    if (!status) status = check(&o, e);
-    if (!status) add_command(&command, given), status = text_status(&command, e);
+    int status = compare_take(&o, given, e);
+    if (!status) status = compare_check(&o, e);
+    if (!status) compare_add_command(&command, given), status = text_status(&command, e);
     c.command = command.at;
-    ask(&o, &c);
+    compare_ask(&o, &c);
     if (!status) compare_look_around(&c, &o.data, &o.val);
-    if (!status) status = plan(&o, &c, a, e);
+    if (!status) status = compare_plan(&o, &c, a, e);
     if (!status) status = check_modules(&o, &c, e);
     if (o.data.words)
         print_text(a->notes->stopped, sizeof a->notes->stopped, "%s",

@@ -15,8 +15,8 @@ static int unexpected(const Variant *v, const char *key, Error *e) {
                      "%s: expected bench --json to tell %s, found no such number", v->label, key);
 }
 
-static int number(const Json *j, const JsonNode *box, const Variant *v, const char *key,
-                  double *out, Error *e) {
+static int measure_number(const Json *j, const JsonNode *box, const Variant *v, const char *key,
+                          double *out, Error *e) {
     const JsonNode *n = json_member(j, box, key);
     return n && json_double(n, out) ? STATUS_OK : unexpected(v, key, e);
 }
@@ -30,20 +30,21 @@ static int take_kernels(const Json *j, Variant *v, int round, Error *e) {
         const JsonNode *name = json_member(j, n, "name");
         for (int k = 0; name && name->type == JSON_STRING && k < v->report->nkernel; k++)
             if (!strcmp(v->report->kernel[k].name, name->text)
-                && number(j, n, v, "seconds", &seconds[k], e))
+                && measure_number(j, n, v, "seconds", &seconds[k], e))
                 return e->status;
     }
     return STATUS_OK;
 }
 
-static int take(const Comparison *c, Variant *v, const Json *j, int round, Error *e) {
+static int measure_take(const Comparison *c, Variant *v, const Json *j, int round, Error *e) {
     Timing *t = &v->timing;
     double rate, memory, peak, bandwidth;
-    int status = number(j, j->node, v, "seconds", &t->seconds[round], e);
-    if (!status) status = number(j, j->node, v, "tokens_per_second", &rate, e);
-    if (!status) status = number(j, j->node, v, "peak_memory_bytes", &memory, e);
-    if (!status) status = number(j, j->node, v, "peak_gflops", &peak, e);
-    if (!status) status = number(j, j->node, v, "bandwidth_gbytes_per_second", &bandwidth, e);
+    int status = measure_number(j, j->node, v, "seconds", &t->seconds[round], e);
+    if (!status) status = measure_number(j, j->node, v, "tokens_per_second", &rate, e);
+    if (!status) status = measure_number(j, j->node, v, "peak_memory_bytes", &memory, e);
+    if (!status) status = measure_number(j, j->node, v, "peak_gflops", &peak, e);
+    if (!status)
+        status = measure_number(j, j->node, v, "bandwidth_gbytes_per_second", &bandwidth, e);
     if (!status && !(t->seconds[round] > 0)) status = unexpected(v, "seconds above 0", e);
     if (status) return status;
     t->tokens = rate * t->seconds[round];
@@ -68,13 +69,13 @@ static int bench(const Workshop *w, Comparison *c, int variant, int round, Error
     int status = workshop_run(w, c, variant, argv, NULL, &out, e);
     if (!status)
         status = json_parse(&j, v->label, out.at ? out.at : "", out.length, BENCH_VALUES, e);
-    if (!status) status = take(c, v, &j, round, e);
+    if (!status) status = measure_take(c, v, &j, round, e);
     json_free(&j);
     text_free(&out);
     return status;
 }
 
-static int make_room(Comparison *c, Error *e) {
+static int measure_make_room(Comparison *c, Error *e) {
     for (int i = 0; i < c->n; i++) {
         Timing *t = &c->variant[i].timing;
         size_t rounds = (size_t)c->rounds, kernels = (size_t)c->variant[i].report->nkernel;
@@ -87,7 +88,7 @@ static int make_room(Comparison *c, Error *e) {
 }
 
 int workshop_measure(const Workshop *w, Comparison *c, Error *e) {
-    int status = make_room(c, e);
+    int status = measure_make_room(c, e);
     for (int r = 0; !status && r < c->rounds; r++)
         for (int k = 0; !status && k < c->n; k++)
             status = bench(w, c, r % 2 ? c->n - 1 - k : k, r, e);

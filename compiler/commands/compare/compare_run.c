@@ -101,29 +101,29 @@ typedef struct Words {
 } Words;
 enum { WORDS_MOST = 40 }; /* but for those of data */
 
-static void add(Words *w, const char *name, const char *value) {
+static void compare_run_add(Words *w, const char *name, const char *value) {
     w->word[w->n++] = (char *)name;
     if (value) w->word[w->n++] = (char *)value;
 }
 
-static void add_number(Words *w, int place, const char *name, double value) {
-    add(w, name, print_double(w->number[place], value));
+static void run_add_number(Words *w, int place, const char *name, double value) {
+    compare_run_add(w, name, print_double(w->number[place], value));
 }
 
 static void add_data(Words *w, const char *name, const DataWords *d) {
-    add(w, name, NULL);
+    compare_run_add(w, name, NULL);
     for (int i = 0; i < d->words; i++)
-        add(w, d->word[i], NULL);
+        compare_run_add(w, d->word[i], NULL);
 }
 
 /* Variants that begin with the same weights differ in options on purpose. */
 static void add_init(const Trainer *t, const RunPlan *p, Words *w) {
     const Model *m = t->c->variant[p->variant].report->model;
-    add(w, "--init", t->c->init);
+    compare_run_add(w, "--init", t->c->init);
     for (int i = 0; i < m->noption; i++)
         if (m->option[i].chosen)
             text_add(&w->changed, "%s%s", w->changed.length ? "," : "", m->option[i].name);
-    if (w->changed.length) add(w, "--changed", w->changed.at);
+    if (w->changed.length) compare_run_add(w, "--changed", w->changed.at);
 }
 
 static void add_files(const Trainer *t, const RunPlan *p, bool resume, Words *w) {
@@ -131,10 +131,11 @@ static void add_files(const Trainer *t, const RunPlan *p, bool resume, Words *w)
     workshop_path(t->w, p->variant, "", w->program);
     run_path(p, "jsonl", w->log);
     run_path(p, "safetensors", w->out);
-    add(w, w->program, "train"), add(w, "--log", w->log), add(w, "--out", w->out);
-    add(w, resume ? "--resume" : "--overwrite", NULL);
+    compare_run_add(w, w->program, "train"), compare_run_add(w, "--log", w->log),
+        compare_run_add(w, "--out", w->out);
+    compare_run_add(w, resume ? "--resume" : "--overwrite", NULL);
     if (t->c->init && !resume) add_init(t, p, w);
-    if (strcmp(x->data->field, "text") != 0) add(w, "--field", x->data->field);
+    if (strcmp(x->data->field, "text") != 0) compare_run_add(w, "--field", x->data->field);
     add_data(w, "--data", x->data);
     if (x->val->words) add_data(w, "--val", x->val);
 }
@@ -150,18 +151,18 @@ static int open_words(const Trainer *t, const RunPlan *p, bool resume, Words *w,
     add_files(t, p, resume, w);
     print_text(w->number[0], 32, "%d", c->steps);
     print_text(w->number[1], 32, "%llu", (unsigned long long)p->seed);
-    add(w, "--steps", w->number[0]), add(w, "--seed", w->number[1]);
-    if (!x->val->words) add_number(w, 2, "--val-share", TRAIN_VAL_SHARE);
-    if (p->lr > 0) add_number(w, 3, "--lr", p->lr);
+    compare_run_add(w, "--steps", w->number[0]), compare_run_add(w, "--seed", w->number[1]);
+    if (!x->val->words) run_add_number(w, 2, "--val-share", TRAIN_VAL_SHARE);
+    if (p->lr > 0) run_add_number(w, 3, "--lr", p->lr);
     print_text(w->number[4], 32, "--eval-every=%lld", (long long)eval_every(c));
     print_text(w->number[5], 32, "--save-every=%lld", (long long)saves);
-    add(w, w->number[4], w->number[5]);
+    compare_run_add(w, w->number[4], w->number[5]);
     (void)m;
     return STATUS_OK;
 }
 
 /* After as many steps as its weights are of; 0: anew. */
-static int start(Trainer *t, const RunPlan *p, int64_t after, Error *e) {
+static int run_start(Trainer *t, const RunPlan *p, int64_t after, Error *e) {
     Words w = { 0 };
     Text said = { 0 };
     RunWatch watch;
@@ -171,8 +172,8 @@ static int start(Trainer *t, const RunPlan *p, int64_t after, Error *e) {
     print_text(tokens, sizeof tokens, "--val-tokens=%lld",
                (long long)val_tokens(t->c, t->c->variant[p->variant].report->model));
     print_text(threads, sizeof threads, "--threads=%d", t->c->threads);
-    add(&w, tokens, "--weights-only"), add(&w, "--no-best", "--quiet");
-    if (t->c->threads) add(&w, threads, NULL);
+    compare_run_add(&w, tokens, "--weights-only"), compare_run_add(&w, "--no-best", "--quiet");
+    if (t->c->threads) compare_run_add(&w, threads, NULL);
     watch_begin(&watch, t, p, after);
     status = workshop_run(t->w, t->c, p->variant, w.word, &(ProcessTick){ watch_tell, &watch },
                           &said, e);
@@ -191,8 +192,8 @@ static int go_on(Trainer *t, const RunPlan *p, Error *e) {
                          "%s.safetensors: expected at most the %d steps of this comparison, found "
                          "step %lld: another --keep, or without that file",
                          p->base, t->c->steps, (long long)after);
-    int status = after > 0 ? start(t, p, after, &first) : STATUS_USER;
-    if (status == STATUS_USER) return start(t, p, 0, e);
+    int status = after > 0 ? run_start(t, p, after, &first) : STATUS_USER;
+    if (status == STATUS_USER) return run_start(t, p, 0, e);
     return status ? error_set(e, status, "%s", first.text) : STATUS_OK;
 }
 

@@ -39,7 +39,7 @@ static int identify_all(Trainer *t, Error *e) {
 static double last_value(const TrainRun *r) { return r->value[r->evaluations - 1]; }
 
 /* Of one variant from one seed, at a rate of the sweep (or -1: the variant's). */
-static RunPlan plan(const Trainer *t, int variant, int seed, int rate) {
+static RunPlan train_plan(const Trainer *t, int variant, int seed, int rate) {
     double lr = rate < 0 ? t->c->variant[variant].lr : t->c->rate[rate];
     return run_plan(t, variant, t->c->seed[seed], lr);
 }
@@ -49,7 +49,7 @@ static int try_rate(Trainer *t, int variant, int rate, Error *e) {
     Variant *v = &t->c->variant[variant];
     Error own = { 0 };
     TrainRun r;
-    RunPlan p = plan(t, variant, 0, rate);
+    RunPlan p = train_plan(t, variant, 0, rate);
     int status = run_make(t, &p, &r, &own);
     v->swept[rate] = status ? INFINITY : last_value(&r);
     bool best = isfinite(v->swept[rate]) && !(v->best <= v->swept[rate]);
@@ -64,7 +64,7 @@ static int try_rate(Trainer *t, int variant, int rate, Error *e) {
     return none ? error_set(e, STATUS_DIVERGED, "%s", own.text) : STATUS_OK;
 }
 
-static int sweep(Trainer *t, Error *e) {
+static int train_sweep(Trainer *t, Error *e) {
     int status = STATUS_OK, n = t->c->n;
     for (int i = 0; !status && i < t->c->rates; i++)
         for (int k = 0; !status && k < n; k++)
@@ -72,9 +72,9 @@ static int sweep(Trainer *t, Error *e) {
     return status;
 }
 
-static int take(Trainer *t, int variant, int seed, Error *e) {
+static int train_take(Trainer *t, int variant, int seed, Error *e) {
     Variant *v = &t->c->variant[variant];
-    RunPlan p = plan(t, variant, seed, -1);
+    RunPlan p = train_plan(t, variant, seed, -1);
     return seed == 0 && t->c->rates ? STATUS_OK : run_make(t, &p, &v->run[seed], e);
 }
 
@@ -86,7 +86,7 @@ static void count(Trainer *t) {
         for (int i = 0; t->asked->keep && i < tried + t->c->seeds - 1; i++) {
             TrainRun r;
             bool first = i < tried;
-            RunPlan p = plan(t, k, first ? 0 : i - tried + 1, first && t->c->rates ? i : -1);
+            RunPlan p = train_plan(t, k, first ? 0 : i - tried + 1, first && t->c->rates ? i : -1);
             if (!run_room(t->c, &r, NULL) && run_is_kept(t, &p, &r)) t->runs--;
             run_free(&r);
         }
@@ -106,7 +106,7 @@ static int open_variants(Comparison *c, Error *e) {
 static void mix(const Trainer *t, int variant) {
     const TrainAsked *x = t->asked;
     Variant *v = &t->c->variant[variant];
-    RunPlan p = plan(t, variant, 0, -1);
+    RunPlan p = train_plan(t, variant, 0, -1);
     char out[WORKSHOP_PATH];
     run_path(&p, "safetensors", out);
     v->trained = mixing_trained(v->report->model, out,
@@ -122,10 +122,10 @@ int workshop_train(const Workshop *w, Comparison *c, const TrainAsked *asked, Er
     if (!status) status = identify_all(&t, e);
     if (!status) count(&t);
     t.start = watch_now();
-    if (!status && c->rates) status = sweep(&t, e);
+    if (!status && c->rates) status = train_sweep(&t, e);
     for (int s = 0; !status && s < c->seeds; s++)
         for (int k = 0; !status && k < c->n; k++)
-            status = take(&t, s % 2 ? c->n - 1 - k : k, s, e);
+            status = train_take(&t, s % 2 ? c->n - 1 - k : k, s, e);
     for (int k = 0; !status && c->mixing && k < c->n; k++) {
         doing(w->allowance, "reading the weights of %s, %d of %d", c->variant[k].label, k + 1,
               c->n);

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-static const double BETWEEN_LINES = 5; /* seconds */
+static const double WATCH_BETWEEN_LINES = 5; /* seconds */
 
 double watch_now(void) {
     struct timespec t;
@@ -53,7 +53,7 @@ void watch_tell(void *watch) {
     char path[WORKSHOP_PATH], left[32], words[384];
     int64_t step;
     double loss, now = watch_now();
-    if (!doing_on_terminal(a) && now - x->told < BETWEEN_LINES) return;
+    if (!doing_on_terminal(a) && now - x->told < WATCH_BETWEEN_LINES) return;
     run_path(x->plan, "jsonl", path);
     if (!run_log_last(path, &step, &loss)) return;
     if (step == x->before) return; /* the program has not cut the log yet */

@@ -7,7 +7,7 @@
 
 #include "build.h"
 
-static int take(Export *x, const Options *o, Error *e) {
+static int export_take(Export *x, const Options *o, Error *e) {
     *x = (Export){ .weights = option_of(o, STRATA_OPTION_EXPORT_WEIGHTS)->text,
                    .check = option_of(o, STRATA_OPTION_EXPORT_CHECK)->given,
                    .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given };
@@ -32,7 +32,7 @@ static int take(Export *x, const Options *o, Error *e) {
         "the weights' type");
 }
 
-static int check_model(const Export *x, Error *e) {
+static int export_check_model(const Export *x, Error *e) {
     if (!x->model->acausal) return STATUS_OK;
     return error_set(e, STATUS_USER,
                      "%s: export: expected a causal model, found %s sees later "
@@ -42,12 +42,12 @@ static int check_model(const Export *x, Error *e) {
 
 int command_export(const Options *o, Allowance *a, Error *e) {
     Export x;
-    int status = take(&x, o, e);
+    int status = export_take(&x, o, e);
     if (status) return status;
     x.allowance = a;
     x.model = build_load(x.spec, a, e);
     if (!x.model) return e->status;
-    status = check_model(&x, e);
+    status = export_check_model(&x, e);
     if (!status) status = export_weights(&x, o, e);
     if (!status) status = export_unread(&x, e);
     bool gguf = !strcmp(option_of(o, STRATA_OPTION_EXPORT_TO)->text, "gguf");

@@ -77,7 +77,7 @@ static bool is_same(const Compared *c, float ours, float theirs) {
         || (most > 0 && fabs((double)ours - (double)theirs) <= most);
 }
 
-static int put(void *user, const float *x, int64_t n, Error *e) {
+static int check_put(void *user, const float *x, int64_t n, Error *e) {
     Compared *c = user;
     for (int64_t i = 0; i < n; i++)
         if (!is_same(c, c->ours[c->at + (uint64_t)i], x[i]))
@@ -98,7 +98,7 @@ static int compare_tensor(const Export *x, const PlannedTensor *t, Error *e) {
         c.calculated = c.calculated || t->piece[i].times != 1 || t->piece[i].plus != 0;
     if (!c.ours) return error_memory(e, t->name, (size_t)c.t->count * sizeof *c.ours);
     int status = safetensors_read_f32(&x->file, c.t, c.ours, e);
-    if (!status) status = plan_stream(t, put, &c, e);
+    if (!status) status = plan_stream(t, check_put, &c, e);
     if (!status && c.at != (uint64_t)c.t->count)
         status = error_set(e, STATUS_INTERNAL, "%s: export: expected %lld values, found %llu",
                            t->name, (long long)c.t->count, (unsigned long long)c.at);

@@ -45,7 +45,7 @@ static bool is_ours(const char *name) {
 }
 
 /* Nothing in it would be lost that an export did not write. */
-static int check_files(const char *path, const char *why, Error *e) {
+static int folder_check_files(const char *path, const char *why, Error *e) {
     DIR *d = opendir(path);
     int status = d ? STATUS_OK : error_errno(e, path, "open", errno);
     for (struct dirent *f; d && !status && (f = readdir(d));)
@@ -69,7 +69,7 @@ static int check_place(ExportFolder *f, bool overwrite, Error *e) {
     if (!S_ISDIR(s.st_mode))
         return error_set(e, STATUS_USER, "%s: --overwrite: expected a folder, found a file",
                          f->path);
-    return check_files(f->path, "--overwrite: ", e);
+    return folder_check_files(f->path, "--overwrite: ", e);
 }
 
 /* Makes it, and locks it where the file system can: who finds it unlocked may remove it. */
@@ -86,7 +86,7 @@ static int make_temp(ExportFolder *f, Error *e) {
 
 /* What an export left that was stopped, if nothing is in it that no export writes. */
 static int remove_stopped(const ExportFolder *f, Error *e) {
-    int status = check_files(f->temp, "", e);
+    int status = folder_check_files(f->temp, "", e);
     if (status) return status;
     remove_folder(f->temp);
     temporary_note(f->allowance->console, f->temp,
@@ -177,13 +177,13 @@ static int replace_in_steps(ExportFolder *f, Error *e) {
     return status;
 }
 
-static int take_place(ExportFolder *f, Error *e) {
+static int folder_take_place(ExportFolder *f, Error *e) {
     if (f->replaces) hold_replaced(f);
     unsigned flags = f->replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE;
     if (!renameat2(AT_FDCWD, f->temp, AT_FDCWD, f->path, flags)) {
         /* somebody may have put a file of his own there since */
         if (!f->replaces) return forget(f), STATUS_OK;
-        int status = check_files(f->temp, "what was replaced: ", e);
+        int status = folder_check_files(f->temp, "what was replaced: ", e);
         if (status) forget(f);
         return status;
     }
@@ -195,7 +195,7 @@ static int take_place(ExportFolder *f, Error *e) {
 
 int export_folder_commit(ExportFolder *f, Error *e) {
     output_hold();
-    int status = take_place(f, e);
+    int status = folder_take_place(f, e);
     output_release();
     return status;
 }

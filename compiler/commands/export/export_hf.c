@@ -100,7 +100,7 @@ static int write_known(const ExportText *text, const ExportFolder *f, Exported *
 
 /* == The command ========================================================== */
 
-static int write_all(Export *x, const ExportFolder *f, Exported *made, Error *e) {
+static int export_hf_write_all(Export *x, const ExportFolder *f, Exported *made, Error *e) {
     bool known = !made->refused[0];
     ExportText text = { 0 };
     char *tokenizer = export_tokenizer(x, e);
@@ -114,7 +114,7 @@ static int write_all(Export *x, const ExportFolder *f, Exported *made, Error *e)
     return status;
 }
 
-static void tell(const Export *x, const Exported *made) {
+static void export_hf_tell(const Export *x, const Exported *made) {
     show_line(stdout, "", x->out, "");
     if (made->refused[0])
         show_line(stdout, "with code of its own (trust_remote_code), because of ", made->refused,
@@ -133,9 +133,9 @@ int export_hf(Export *x, Error *e) {
     int status = exporter_run(&r, &made, e);
     if (status) return status;
     status = export_folder_open(&f, x->out, x->overwrite, x->allowance, e);
-    if (!status) status = write_all(x, &f, &made, e);
+    if (!status) status = export_hf_write_all(x, &f, &made, e);
     if (!status) status = export_folder_commit(&f, e);
-    if (!status) tell(x, &made);
+    if (!status) export_hf_tell(x, &made);
     export_folder_close(&f);
     exporter_free(&made);
     return status;

@@ -35,7 +35,7 @@ void export_text_close(ExportText *x) {
 }
 
 /* A file's object; NULL: the object has none. */
-static const JsonNode *member(const ExportText *x, const char *name) {
+static const JsonNode *text_member(const ExportText *x, const char *name) {
     const TextObject o = { &x->object, x->object.node, x->file, false };
     return x->object.node ? text_object_member(&o, name) : NULL;
 }
@@ -123,7 +123,7 @@ int export_text_config(const ExportText *x, Text *config, Error *e) {
     int status = text_status(config, e);
     if (!status) status = json_parse(&j, "config.json", config->at, config->length, UINT32_MAX, e);
     if (status) return status;
-    three_ids(x, member(x, "config"), ids);
+    three_ids(x, text_member(x, "config"), ids);
     for (int i = 0; i < 3; i++)
         if (!ids[i].value) ids[i].value = (char *)"";
     write_object(&t, &j, j.node, ids);
@@ -136,7 +136,7 @@ int export_text_config(const ExportText *x, Text *config, Error *e) {
 
 /* As it came, but for the cache; else of what is known. */
 static int write_generation(const ExportText *x, bool cache, const ExportFolder *f, Error *e) {
-    const JsonNode *was = member(x, "generation_config"), *config = member(x, "config");
+    const JsonNode *was = text_member(x, "generation_config"), *config = text_member(x, "config");
     NewMember list[6 + SAMPLINGS] = { 0 };
     Text t = { 0 };
     int n = 0;
@@ -162,7 +162,7 @@ static int write_generation(const ExportText *x, bool cache, const ExportFolder 
 /* Of a .model by itself the class that reads it as SentencePiece does; LlamaTokenizer merges in
 ** another order.  Of a .tiktoken transformers has no reader, and of classes that build their
 ** vocabulary themselves it would make an empty one without a word. */
-static const char *class_of(const ExportText *x) {
+static const char *text_class_of(const ExportText *x) {
     bool pieces = export_tokenizer_form(x->file) == EXPORT_MODEL;
     bool ranks = x->t.kind && !strncmp(tokenizer_described(&x->t), "tiktoken", 8);
     return pieces && !ranks ? "\"SentencePieceBackend\"" : "\"PreTrainedTokenizerFast\"";
@@ -178,11 +178,11 @@ static char *piece_value(const ExportText *x, int32_t id) {
 
 /* As it came, without code of its own; else what transformers has to know. */
 static int write_config(const ExportText *x, const ExportFolder *f, Error *e) {
-    const JsonNode *was = member(x, "tokenizer_config");
+    const JsonNode *was = text_member(x, "tokenizer_config");
     const TextFacts *facts = &x->t.facts;
     bool code = was && json_member(&x->object, was, "auto_map");
     bool own = !was || code || export_tokenizer_form(x->file) == EXPORT_TIKTOKEN;
-    NewMember list[] = { { "tokenizer_class", own ? strdup(class_of(x)) : NULL },
+    NewMember list[] = { { "tokenizer_class", own ? strdup(text_class_of(x)) : NULL },
                          { "auto_map", NULL },
                          { "clean_up_tokenization_spaces", was ? NULL : strdup("false") },
                          { "bos_token", was ? NULL : piece_value(x, facts->begin) },
@@ -200,7 +200,7 @@ static int write_config(const ExportText *x, const ExportFolder *f, Error *e) {
 
 static int write_member(const ExportText *x, const char *name, const ExportFolder *f, Error *e) {
     static const NewMember none = { 0 };
-    const JsonNode *was = member(x, name);
+    const JsonNode *was = text_member(x, name);
     char file[64];
     Text t = { 0 };
     if (!was) return STATUS_OK;

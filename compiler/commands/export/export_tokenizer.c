@@ -19,7 +19,7 @@ int export_tokenizer_form(const char *file) {
 }
 
 /* FOLDER/NAME, FOLDER being the spec's. */
-static char *beside(const char *spec, const char *name) {
+static char *tokenizer_beside(const char *spec, const char *name) {
     const char *slash = strrchr(spec, '/');
     char *path;
     int n = slash ? (int)(slash - spec) + 1 : 0;
@@ -45,7 +45,7 @@ char *export_tokenizer(const Export *x, Error *e) {
     const char *own = x->model->tokenizer;
     if (!own) return imported(x->spec, e);
     if (export_tokenizer_form(own) < 0) return NULL;
-    char *path = beside(x->spec, own);
+    char *path = tokenizer_beside(x->spec, own);
     if (!path) error_memory(e, x->spec, 0);
     return path;
 }

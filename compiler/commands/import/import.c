@@ -70,7 +70,7 @@ static void tell_none(Import *i) {
 
 /* == The command ========================================================== */
 
-static int write_all(Import *i, Error *e) {
+static int import_write_all(Import *i, Error *e) {
     int status = STATUS_OK;
     for (int32_t k = 0; k < i->made.sames && !status; k++)
         status = plan_compare(i->made.same[k].one, i->made.same[k].other, e);
@@ -92,7 +92,7 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static bool ends_in(const char *name, const char *ending) {
+static bool import_ends_in(const char *name, const char *ending) {
     size_t n = strlen(name), k = strlen(ending);
     return n >= k && !strcmp(name + n - k, ending);
 }
@@ -103,7 +103,7 @@ static int name_files(Import *i, const char *given, Error *e) {
     i->name = last_part(base);
     if (!*i->name)
         return error_set(e, STATUS_USAGE, "strata import: -o: expected a name, found '%s'", base);
-    if (given && (ends_in(base, ".lua") || ends_in(base, ".safetensors")))
+    if (given && (import_ends_in(base, ".lua") || import_ends_in(base, ".safetensors")))
         return error_set(e, STATUS_USAGE,
                          "strata import: -o: expected a name, to which .lua and .safetensors are "
                          "added, found '%s'",
@@ -160,7 +160,7 @@ static int import_folder(Import *i, const Options *o, Error *e) {
     if (!status) status = importer_run(&r, &i->made, e);
     if (!status) status = import_check(i, e);
     if (!status) status = import_places(i, option_of(o, STRATA_OPTION_OVERWRITE)->given, e);
-    return status ? status : write_all(i, e);
+    return status ? status : import_write_all(i, e);
 }
 
 int command_import(const Options *o, Error *e) {

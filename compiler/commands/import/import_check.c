@@ -11,13 +11,13 @@
 
 /* == Tensors ============================================================== */
 
-static int by_name(const void *a, const void *b) {
+static int check_by_name(const void *a, const void *b) {
     return strcmp((*(const PlannedTensor *const *)a)->name,
                   (*(const PlannedTensor *const *)b)->name);
 }
 
 /* Where a planned tensor comes from, for messages. */
-static void place_of(const PlannedTensor *t, char place[600]) {
+static void check_place_of(const PlannedTensor *t, char place[600]) {
     const StoredTensor *from = t->piece->from;
     if (from) print_text(place, 600, "%s:%s", from->file->path, from->tensor->name);
     else print_text(place, 600, "%s", t->name);
@@ -32,7 +32,7 @@ static int check_shape(const PlannedTensor *t, const Shape *s, Error *e) {
     int64_t dim[SAFETENSORS_RANK];
     for (int d = 0; d < s->rank; d++)
         dim[d] = s->dim[d];
-    place_of(t, place);
+    check_place_of(t, place);
     return error_set(e, STATUS_USER, "%s: expected what makes '%s' of shape %s, found %s", place,
                      t->name, shape_print(expected, s->rank, dim),
                      shape_print(found, t->rank, t->shape));
@@ -63,7 +63,7 @@ typedef struct Matching {
 static const PlannedTensor *planned(const Matching *x, const char *name) {
     const PlannedTensor key = { .name = (char *)(size_t)name }, *wanted = &key;
     const PlannedTensor **found = bsearch(&wanted, x->sorted, (size_t)x->i->made.plan.count,
-                                          sizeof *x->sorted, by_name);
+                                          sizeof *x->sorted, check_by_name);
     return found ? *found : NULL;
 }
 
@@ -107,7 +107,7 @@ static int match_param(Matching *x, const Param *param, Error *e) {
 
 /* == Another mixer ======================================================== */
 
-static void fill(const void *user, int64_t first, int64_t n, float *out) {
+static void check_fill(const void *user, int64_t first, int64_t n, float *out) {
     const FreshTensor *f = user;
     const Init *init = &f->param->init;
     const InitialValues x = { (int32_t)init->kind, init->value, init->list, init->points };
@@ -128,7 +128,7 @@ static int change_plan(Matching *x, Error *e) {
         int64_t dim[SAFETENSORS_RANK];
         for (int d = 0; d < s.rank; d++)
             dim[d] = s.dim[d];
-        status = view_filled(&v, fill, &i->fresh[k], s.rank, dim, e);
+        status = view_filled(&v, check_fill, &i->fresh[k], s.rank, dim, e);
         if (!status) status = plan_add(p, i->fresh[k].name, &v, 1, 0, false, e);
     }
     return status ? status : text_status(&i->left, e);
@@ -152,19 +152,19 @@ void import_tell(const Import *i) {
 /* A tensor that the importer planned and the spec does not have. */
 static int refuse_planned(const Matching *x, const PlannedTensor *t, Error *e) {
     char place[600];
-    if (t->piece->from) place_of(t, place);
+    if (t->piece->from) check_place_of(t, place);
     else print_text(place, sizeof place, "%s: importer", x->i->folder.path);
     return error_set(e, STATUS_USER, "%s: expected tensors that the spec has, found '%s'", place,
                      t->name);
 }
 
-static int match(Matching *x, Error *e) {
+static int check_match(Matching *x, Error *e) {
     const Graph *g = x->i->model->graph;
     const TensorPlan *p = &x->i->made.plan;
     int status = STATUS_OK;
     for (int32_t k = 0; k < p->count; k++)
         x->sorted[k] = &p->tensor[k], x->gone[k] = true;
-    qsort(x->sorted, (size_t)p->count, sizeof *x->sorted, by_name);
+    qsort(x->sorted, (size_t)p->count, sizeof *x->sorted, check_by_name);
     for (int k = 0; k < g->nparam && !status; k++)
         status = match_param(x, &g->param[k], e);
     if (status || x->changed) return status ? status : change_plan(x, e);
@@ -192,7 +192,7 @@ int import_check(Import *i, Error *e) {
     Matching x = { .i = i, .changed = i->residual || i->route };
     x.sorted = malloc(count * sizeof *x.sorted);
     x.gone = malloc(count * sizeof *x.gone);
-    int status = x.sorted && x.gone ? match(&x, e)
+    int status = x.sorted && x.gone ? check_match(&x, e)
                                     : error_memory(e, i->spec, count * sizeof *x.sorted);
     free(x.sorted);
     free(x.gone);

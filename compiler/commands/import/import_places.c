@@ -16,7 +16,7 @@
 #define MARK "-- strata import wrote this (text "
 #define TOKENIZER ", tokenizer "
 #define REST "): until it is changed, another import may replace it\n"
-static const Pair made_by = { "made by", "strata import" };
+static const Pair places_made_by = { "made by", "strata import" };
 
 /* == Sums ================================================================= */
 
@@ -55,7 +55,7 @@ static void add_mark(Text *t, const char *tokenizer) {
 /* == The spec that is there =============================================== */
 
 /* A file's text; without one at 'path' it stays empty. */
-static int read_text(const char *path, Text *t, Error *e) {
+static int places_read_text(const char *path, Text *t, Error *e) {
     enum { MOST = 4 << 20 };
     Input in;
     struct stat s;
@@ -147,8 +147,9 @@ static bool is_own_weights(const PlaceFile *f, const void *user) {
     Safetensors s = { 0 };
     bool own = false, summed = false;
     if (safetensors_open(&s, f->in.path, NULL)) return false;
-    const char *by = safetensors_metadata(&s, made_by.key);
-    if (by && !strcmp(by, made_by.value)) own = !safetensors_verify(&s, &summed, NULL) && summed;
+    const char *by = safetensors_metadata(&s, places_made_by.key);
+    if (by && !strcmp(by, places_made_by.value))
+        own = !safetensors_verify(&s, &summed, NULL) && summed;
     safetensors_close(&s);
     return own;
 }
@@ -196,7 +197,7 @@ int import_places(Import *i, bool overwrite, Error *e) {
     if (i->tokenizer) sum_text(i->tokenizer_text.at, i->tokenizer_text.length, i->tokenizer_sum);
     add_mark(&i->made.spec, i->tokenizer_sum);
     int status = text_status(&i->made.spec, e);
-    if (!status) status = read_text(i->spec, &there, e);
+    if (!status) status = places_read_text(i->spec, &there, e);
     bool unchanged = is_unchanged(&there, before);
     const KnownFiles known = { unchanged, before, i->tokenizer_sum };
     if (!status) status = check_all(i, &known, overwrite, e);
@@ -208,7 +209,7 @@ int import_places(Import *i, bool overwrite, Error *e) {
 
 /* == Writing ============================================================== */
 
-static int fill(Output *to, const Text *t, Error *e) {
+static int places_fill(Output *to, const Text *t, Error *e) {
     return output_write(to, t->at, t->length, e);
 }
 
@@ -223,9 +224,9 @@ int import_write(Import *i, Error *e) {
         out[k] = (Output){ .fd = -1, .folder = -1 };
         if (!status && path[k]) status = output_open(&out[k], path[k], e);
     }
-    if (!status) status = plan_fill(&i->made.plan, &out[0], &made_by, 1, e);
-    if (!status && i->tokenizer) status = fill(&out[1], &i->tokenizer_text, e);
-    if (!status) status = fill(&out[2], &i->made.spec, e);
+    if (!status) status = plan_fill(&i->made.plan, &out[0], &places_made_by, 1, e);
+    if (!status && i->tokenizer) status = places_fill(&out[1], &i->tokenizer_text, e);
+    if (!status) status = places_fill(&out[2], &i->made.spec, e);
     output_hold();
     for (int k = 0; !status && k < FILES; k++)
         if (path[k]) status = output_commit(&out[k], false, e);

@@ -13,7 +13,7 @@
 #include "tokenizer_file.h"
 
 /* The file's bytes. */
-static int read_file(const Import *i, Text *t, Error *e) {
+static int text_read_file(const Import *i, Text *t, Error *e) {
     char *bytes = NULL;
     size_t n;
     int status = folder_bytes(i->tokenizer_from, TOKENIZER_LONGEST, &bytes, &n, e);
@@ -55,7 +55,7 @@ static int check_object(const Import *i, Tokenizer *t, const Text *object, Error
 }
 
 /* Programs carry what they can read; another tokenizer is copied, and no spec names it. */
-static int check(Import *i, const Text *file, const Text *object, Error *e) {
+static int text_check(Import *i, const Text *file, const Text *object, Error *e) {
     int64_t vocab = INT32_MAX;
     Tokenizer t = { 0 };
     const JsonNode *size = json_member(&i->config, i->config.node, "vocab_size");
@@ -81,7 +81,7 @@ int import_text(Import *i, Error *e) {
     Text object = { 0 }, file = { 0 };
     if (!i->tokenizer) return STATUS_OK;
     int status = folder_text_object(&i->folder, &i->config, &object, e);
-    if (!status) status = read_file(i, &file, e);
+    if (!status) status = text_read_file(i, &file, e);
     if (!status && object.length)
         status = text_object_put(&i->tokenizer_text, i->tokenizer_from, file.at, file.length,
                                  &object, e);
@@ -89,7 +89,7 @@ int import_text(Import *i, Error *e) {
         text_bytes(&i->tokenizer_text, file.at, file.length);
         status = text_status(&i->tokenizer_text, e);
     }
-    if (!status) status = check(i, &file, &object, e);
+    if (!status) status = text_check(i, &file, &object, e);
     text_free(&object);
     text_free(&file);
     return status;

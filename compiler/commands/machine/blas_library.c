@@ -39,7 +39,7 @@ static bool is_archive(const char *path) {
     return n > 2 && !strcmp(path + n - 2, ".a");
 }
 
-static bool take(BlasLibrary *out, const char *path) {
+static bool library_take(BlasLibrary *out, const char *path) {
     bool fits = is_for_threads(path);
     print_text(fits ? out->path : out->serial, PATH_MAX, "%s", path);
     out->archive = fits && is_archive(path);
@@ -72,39 +72,42 @@ void blas_find(BlasLibrary *out) {
     char path[PATH_MAX];
     *out = (BlasLibrary){ 0 };
     if (own) {
-        if (*own && !access(own, R_OK)) take(out, own);
+        if (*own && !access(own, R_OK)) library_take(out, own);
         return;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (ask_cc(names[i], path) && take(out, path)) return;
+        if (ask_cc(names[i], path) && library_take(out, path)) return;
 }
 
 /* == Choosing ============================================================= */
 
-static bool is_linked(const CodegenOptions *o) {
+static bool library_is_linked(const CodegenOptions *o) {
     return o->emit == EMIT_EXE || o->emit == EMIT_SHARED;
 }
 
-static int refuse(Error *e, const char *expected, const char *found) {
+static int library_refuse(Error *e, const char *expected, const char *found) {
     return error_set(e, STATUS_USER, "--blas openblas: expected %s, found %.200s", expected, found);
 }
 
 static int check_openblas(const BuildOptions *o, BlasLibrary *library, Error *e) {
     const CodegenOptions *c = &o->code;
     if (c->passes.bf16)
-        return refuse(e, "products of float32, as those of bfloat16 are generated",
-                      "--precision bf16");
+        return library_refuse(e, "products of float32, as those of bfloat16 are generated",
+                              "--precision bf16");
     if (c->passes.small)
-        return refuse(e, "weights of float32, as products with small ones are generated",
-                      c->passes.small == SMALL_Q4 ? "--weights q4" : "--weights q8");
+        return library_refuse(e, "weights of float32, as products with small ones are generated",
+                              c->passes.small == SMALL_Q4 ? "--weights q4" : "--weights q8");
     if (build_is_foreign(c))
-        return refuse(e, "a target of Linux, which the OpenBLAS found here is for", c->triple);
-    if (!is_linked(c)) return STATUS_OK;
+        return library_refuse(e, "a target of Linux, which the OpenBLAS found here is for",
+                              c->triple);
+    if (!library_is_linked(c)) return STATUS_OK;
     blas_find(library);
     if (*library->path) return STATUS_OK;
-    if (!*library->serial) return refuse(e, "OpenBLAS (apt-get install " PACKAGE ")", "none");
-    return refuse(e, "an OpenBLAS that several threads may call (apt-get install " PACKAGE ")",
-                  library->serial);
+    if (!*library->serial)
+        return library_refuse(e, "OpenBLAS (apt-get install " PACKAGE ")", "none");
+    return library_refuse(e,
+                          "an OpenBLAS that several threads may call (apt-get install " PACKAGE ")",
+                          library->serial);
 }
 
 /* What was measured is of code for this machine, and of products of float32. */
@@ -127,10 +130,10 @@ int blas_choose(BuildOptions *o, ProductRatios *ratios, BlasLibrary *library, Er
         return status;
     }
     /* objects need nothing unless it is asked for */
-    if (by == MULTIPLY_DEFAULT) by = is_linked(c) ? MULTIPLY_AUTO : MULTIPLY_GENERATED;
+    if (by == MULTIPLY_DEFAULT) by = library_is_linked(c) ? MULTIPLY_AUTO : MULTIPLY_GENERATED;
     if (by == MULTIPLY_GENERATED || !is_measured(c, ratios)) return STATUS_OK;
-    if (is_linked(c)) blas_find(library);
-    if (is_linked(c) && !*library->path) return STATUS_OK;
+    if (library_is_linked(c)) blas_find(library);
+    if (library_is_linked(c) && !*library->path) return STATUS_OK;
     c->products = PRODUCTS_AUTO;
     c->ratios = ratios;
     return STATUS_OK;

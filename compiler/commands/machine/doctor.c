@@ -92,7 +92,7 @@ static void show_products(const ProductRatios *r) {
     row("products", text);
 }
 
-static int measure(Allowance *a, Error *e) {
+static int doctor_measure(Allowance *a, Error *e) {
     char path[PATH_MAX], text[PATH_MAX + 128];
     Rates r;
     ProductRatios products;
@@ -166,7 +166,7 @@ int command_doctor(const Options *o, Allowance *a, Error *e) {
                          missing);
     show_blas(a);
     if (option_of(o, STRATA_OPTION_MEASURE)->given) {
-        int status = measure(a, e);
+        int status = doctor_measure(a, e);
         if (status) return status;
     } else show_rates();
     row("next", "strata init first && strata build first/model.lua");

@@ -39,7 +39,7 @@ static bool is_kernel(const char *name) {
 }
 
 /* What there is no memory for stays. */
-static void add(Entries *e, const char *name, const struct stat *s) {
+static void sweep_add(Entries *e, const char *name, const struct stat *s) {
     if (e->n == e->most) {
         size_t most = e->most ? 2 * e->most : 1024;
         Entry *more = reallocarray(e->at, most, sizeof *more);
@@ -62,14 +62,14 @@ static void remove_left(int folder, const char *name, const struct stat *s, Entr
     if (fd >= 0) close(fd);
 }
 
-static void look_at(int folder, const char *name, Entries *e) {
+static void sweep_look_at(int folder, const char *name, Entries *e) {
     struct stat s;
     bool fresh = !strncmp(name, KERNEL_FRESH, sizeof KERNEL_FRESH - 1);
     if ((!fresh && !is_kernel(name)) || fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW)
         || !S_ISREG(s.st_mode))
         return;
     if (fresh) remove_left(folder, name, &s, e);
-    else add(e, name, &s);
+    else sweep_add(e, name, &s);
 }
 
 static void remove_oldest(int folder, Entries *e, int64_t most) {
@@ -87,7 +87,7 @@ int kernel_sweep(int folder, int64_t most) {
     if (!d && copy >= 0) close(copy);
     if (!d) return 0;
     for (const struct dirent *x; (x = readdir(d));)
-        look_at(folder, x->d_name, &e);
+        sweep_look_at(folder, x->d_name, &e);
     closedir(d);
     if (e.bytes > most) remove_oldest(folder, &e, most - most / 4);
     free(e.at);

@@ -26,7 +26,7 @@ static const struct {
 enum { ALL_PRODUCTS = ORIENTATIONS * PRODUCT_SIZES * PRODUCT_SIZES };
 typedef double ProductTable[ORIENTATIONS][PRODUCT_SIZES][PRODUCT_SIZES];
 
-static double *entry(ProductTable t, int i) {
+static double *products_entry(ProductTable t, int i) {
     return &t[i / PRODUCT_SIZES / PRODUCT_SIZES][i / PRODUCT_SIZES % PRODUCT_SIZES]
              [i % PRODUCT_SIZES];
 }
@@ -51,7 +51,8 @@ static bool read_orientation(const Json *j, const JsonNode *list, ProductTable t
     if (!list || list->type != JSON_ARRAY || list->count != PRODUCT_SIZES * PRODUCT_SIZES)
         return false;
     for (const JsonNode *n = json_first(j, list); n; n = json_next(j, n), first++)
-        if (!json_double(n, entry(to, first)) || !(*entry(to, first) > 0)) return false;
+        if (!json_double(n, products_entry(to, first)) || !(*products_entry(to, first) > 0))
+            return false;
     return true;
 }
 
@@ -70,7 +71,7 @@ void products_tell(char *to, size_t size, const ProductRatios *r) {
     int faster = 0;
     double least = 0, most = 0;
     for (int i = 0; i < ALL_PRODUCTS; i++) {
-        double ratio = *entry(all.of, i);
+        double ratio = *products_entry(all.of, i);
         faster += ratio < 1;
         if (!i || ratio < least) least = ratio;
         if (!i || ratio > most) most = ratio;
@@ -151,13 +152,14 @@ int machine_products_measure(Allowance *a, const char *folder, ProductRatios *ou
     }
     *out = (ProductRatios){ .measured = !status };
     for (int i = 0; !status && i < ALL_PRODUCTS; i++) {
-        double generated = *entry(t.generated, i), openblas = *entry(t.openblas, i);
+        double generated = *products_entry(t.generated, i),
+               openblas = *products_entry(t.openblas, i);
         if (!(generated > 0 && openblas > 0))
             return error_set(
                 e, STATUS_INTERNAL,
                 "strata doctor: expected bench --json to tell times of products of all "
                 "sizes, found none of some");
-        *entry(out->of, i) = openblas / generated;
+        *products_entry(out->of, i) = openblas / generated;
     }
     return status;
 }

@@ -24,7 +24,7 @@ static const struct {
     const char *key;
     size_t at;
     bool none; /* it may be 0 */
-} member[] = {
+} rates_member[] = {
     { "products_per_second", offsetof(Rates, products), false },
     { "sequences_per_second", offsetof(Rates, sequences), false },
     { "rows_per_second", offsetof(Rates, rows), false },
@@ -32,9 +32,11 @@ static const struct {
     { "bytes_per_second", offsetof(Rates, memory), false },
     { "waiting", offsetof(Rates, waiting), true },
 };
-enum { RATES_MEMBERS = sizeof member / sizeof *member };
+enum { RATES_MEMBERS = sizeof rates_member / sizeof *rates_member };
 
-static double *rate(Rates *r, int i) { return (double *)(void *)((char *)r + member[i].at); }
+static double *rates_rate(Rates *r, int i) {
+    return (double *)(void *)((char *)r + rates_member[i].at);
+}
 
 static int processors(void) {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -58,10 +60,10 @@ static int rates_path(char *path, size_t size, Error *e) {
 static bool take_rates(const Json *j, Rates *to) {
     Rates r = { .threads = processors(), .measured = true };
     for (int i = 0; i < RATES_MEMBERS; i++) {
-        const JsonNode *n = json_member(j, j->node, member[i].key);
-        double *to_member = rate(&r, i);
+        const JsonNode *n = json_member(j, j->node, rates_member[i].key);
+        double *to_member = rates_rate(&r, i);
         if (!n || !json_double(n, to_member)) return false;
-        if (!(*to_member > 0 || (member[i].none && *to_member == 0))) return false;
+        if (!(*to_member > 0 || (rates_member[i].none && *to_member == 0))) return false;
     }
     *to = r;
     return true;
@@ -99,13 +101,13 @@ ProductRatios machine_products(void) {
     return r;
 }
 
-static int keep(const Rates *r, const ProductRatios *products, const char *path, Error *e) {
+static int rates_keep(const Rates *r, const ProductRatios *products, const char *path, Error *e) {
     Text t = { 0 };
     Rates copy = *r;
     text_add(&t, "{\"threads\": %d", r->threads);
     for (int i = 0; i < RATES_MEMBERS; i++) {
-        text_add(&t, ", \"%s\": ", member[i].key);
-        text_json_number(&t, *rate(&copy, i));
+        text_add(&t, ", \"%s\": ", rates_member[i].key);
+        text_json_number(&t, *rates_rate(&copy, i));
     }
     products_write(&t, products);
     text_add(&t, "}\n");
@@ -141,5 +143,5 @@ int machine_rates_measure(Allowance *a, Rates *out, ProductRatios *products, cha
     if (status) return status;
     status = measure_all(w.path, a, out, products, e);
     work_folder_close(&w, a);
-    return status ? status : keep(out, products, path, e);
+    return status ? status : rates_keep(out, products, path, e);
 }

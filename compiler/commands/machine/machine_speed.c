@@ -38,7 +38,7 @@ static void write_spec(Text *t, const char *mixer) {
 
 /* == Rounds =============================================================== */
 
-static double told(const Json *j, const JsonNode *n, const char *key) {
+static double speed_told(const Json *j, const JsonNode *n, const char *key) {
     const JsonNode *value = json_member(j, n, key);
     double x;
     return value && json_double(value, &x) ? x : 0;
@@ -59,11 +59,11 @@ static int take_round(const Json *j, void *to, Error *e) {
     const JsonNode *list = json_member(j, j->node, "kernels");
     for (const JsonNode *n = list ? json_first(j, list) : NULL; n; n = json_next(j, n)) {
         int i = kernel_of(t->report, json_member(j, n, "name"));
-        if (i >= 0) all += t->kernel[i * ROUNDS + t->rounds] = told(j, n, "seconds");
+        if (i >= 0) all += t->kernel[i * ROUNDS + t->rounds] = speed_told(j, n, "seconds");
     }
-    double vectors = told(j, j->node, "vector_peak_gflops"); /* row kernels have no tiles */
-    t->peak = fmax(t->peak, 1e9 * (vectors > 0 ? vectors : told(j, j->node, "peak_gflops")));
-    t->step[t->rounds] = told(j, j->node, "seconds");
+    double vectors = speed_told(j, j->node, "vector_peak_gflops"); /* row kernels have no tiles */
+    t->peak = fmax(t->peak, 1e9 * (vectors > 0 ? vectors : speed_told(j, j->node, "peak_gflops")));
+    t->step[t->rounds] = speed_told(j, j->node, "seconds");
     t->kernels[t->rounds] = all;
     if (!(all > 0 && t->peak > 0 && t->step[t->rounds] > 0))
         return error_set(

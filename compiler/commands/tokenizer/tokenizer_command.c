@@ -9,13 +9,13 @@
 static const struct {
     const char *name;
     int (*run)(const Options *o, Error *e);
-} part[] = {
+} command_part[] = {
     { "train", tokenizer_train },
     { "encode", tokenizer_encode_texts },
     { "decode", tokenizer_decode_ids },
     { "info", tokenizer_info },
 };
-enum { PARTS = sizeof part / sizeof *part };
+enum { PARTS = sizeof command_part / sizeof *command_part };
 
 /* Which options a part has: the names of those parts, in which its name is looked for. */
 static const struct {
@@ -32,7 +32,7 @@ static const struct {
     { STRATA_OPTION_TOKENIZER_JSON, "encode, decode, info" },
 };
 
-static int check_options(const Options *o, const char *name, Error *e) {
+static int command_check_options(const Options *o, const char *name, Error *e) {
     char option[32];
     for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++)
         if (option_of(o, belongs[i].option)->given && !strstr(belongs[i].parts, name))
@@ -45,10 +45,10 @@ static int check_options(const Options *o, const char *name, Error *e) {
 int command_tokenizer(const Options *o, Error *e) {
     const char *name[PARTS], *word = o->words ? o->word[0] : NULL;
     for (int i = 0; i < PARTS; i++) {
-        name[i] = part[i].name;
+        name[i] = command_part[i].name;
         if (!word || strcmp(word, name[i])) continue;
-        int status = check_options(o, name[i], e);
-        return status ? status : part[i].run(o, e);
+        int status = command_check_options(o, name[i], e);
+        return status ? status : command_part[i].run(o, e);
     }
     const char *near = word ? nearest_name(word, name, PARTS) : NULL;
     return error_set(e, STATUS_USAGE,

@@ -22,7 +22,7 @@ typedef struct TokenizerFacts {
 } TokenizerFacts;
 
 /* Bytes of an id's text in *text, as the file spells special tokens or without them. */
-static int text_of(const Tokenizer *t, int32_t id, bool specials, const char **text) {
+static int info_text_of(const Tokenizer *t, int32_t id, bool specials, const char **text) {
     Decoder d = { .specials = specials, .begun = true };
     *text = "";
     int n = t->kind->decode(t, id, &d, text);
@@ -30,21 +30,21 @@ static int text_of(const Tokenizer *t, int32_t id, bool specials, const char **t
     return n > 0 ? n : 0;
 }
 
-static int look(TokenizerFacts *f, Error *e) {
+static int info_look(TokenizerFacts *f, Error *e) {
     const char *text;
     f->special = malloc(((size_t)f->t.ids + 1) * sizeof *f->special);
     if (!f->special) return error_memory(e, f->path, (size_t)f->t.ids * sizeof *f->special);
     for (int32_t id = 0; id < f->t.ids; id++) {
-        int n = text_of(&f->t, id, false, &text);
+        int n = info_text_of(&f->t, id, false, &text);
         if (n > f->longest_bytes) f->longest = id, f->longest_bytes = n;
-        if (!n && text_of(&f->t, id, true, &text)) f->special[f->specials++] = id;
+        if (!n && info_text_of(&f->t, id, true, &text)) f->special[f->specials++] = id;
     }
     f->around = (TokenIds){ .width = sizeof(int32_t), .grows = true, .template = true };
     return token_ids_encode(&f->around, &f->t, f->path, "", 0, e);
 }
 
-static void add_tokens(Text *out, const TokenizerFacts *f, const int32_t *id, int64_t count,
-                       bool json) {
+static void info_add_tokens(Text *out, const TokenizerFacts *f, const int32_t *id, int64_t count,
+                            bool json) {
     for (int64_t i = 0; i < count; i++) {
         text_add(out, i ? ", " : "");
         text_words_token(out, &f->t, id[i], json);
@@ -58,9 +58,9 @@ static void add_json(Text *out, const TokenizerFacts *f) {
     text_json_string(out, tokenizer_described(&f->t));
     text_add(out, ", \"bytes\": %zu, \"sha256\": \"%s\", \"ids\": %d, \"special\": [", f->bytes,
              f->sha256, f->t.ids);
-    add_tokens(out, f, f->special, f->specials, true);
+    info_add_tokens(out, f, f->special, f->specials, true);
     text_add(out, "], \"around\": [");
-    add_tokens(out, f, f->around.at, f->around.count, true);
+    info_add_tokens(out, f, f->around.at, f->around.count, true);
     text_add(out, "], \"end\": ");
     text_words_token(out, &f->t, f->t.end, true);
     text_words_json(out, &f->t);
@@ -81,7 +81,7 @@ static void add_facts(Text *out, const TokenizerFacts *f) {
                  tokenizer_begins_texts(&f->t) ? ", in front of texts"
                                                : ", not in front of texts (--bos yes)");
     text_add(out, "\nend       ");
-    add_tokens(out, f, x->end, x->ends, false);
+    info_add_tokens(out, f, x->end, x->ends, false);
     text_add(out, x->ends ? "" : "none");
     if (x->pad >= 0) text_add(out, "\npad       "), text_words_token(out, &f->t, x->pad, false);
     if (x->sampled) text_add(out, "\nsampling  "), text_words_sampling(out, x);
@@ -97,9 +97,9 @@ static void add_lines(Text *out, const TokenizerFacts *f) {
              human_bytes(bytes, (double)f->bytes), f->sha256, tokenizer_described(&f->t), f->t.ids,
              f->specials);
     text_add(out, shown ? ": " : "");
-    add_tokens(out, f, f->special, shown, false);
+    info_add_tokens(out, f, f->special, shown, false);
     text_add(out, f->specials > shown ? ", ...\naround    " : "\naround    ");
-    add_tokens(out, f, f->around.at, f->around.count, false);
+    info_add_tokens(out, f, f->around.at, f->around.count, false);
     text_add(out, f->around.count ? "" : "nothing");
     add_facts(out, f);
     text_add(out, "\nlongest   %d bytes: ", f->longest_bytes);
@@ -122,7 +122,7 @@ int tokenizer_info(const Options *o, Error *e) {
     if (o->words > 2)
         status = error_set(e, STATUS_USAGE, "strata tokenizer info: expected one file, found '%s'",
                            o->word[2]);
-    if (!status) status = look(&f, e);
+    if (!status) status = info_look(&f, e);
     bool json = option_of(o, STRATA_OPTION_TOKENIZER_JSON)->given;
     if (!status && json) add_json(&out, &f);
     else if (!status) add_lines(&out, &f);

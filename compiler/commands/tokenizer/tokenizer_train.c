@@ -49,7 +49,7 @@ static int read_special(TokenizerTraining *t, const char *list, Error *e) {
 }
 
 /* A tokenizer bears no mark of who made it, and token files and weights depend on it. */
-static int check_output(const TokenizerTraining *t, Error *e) {
+static int train_check_output(const TokenizerTraining *t, Error *e) {
     int status = place_unread_all(t->place.path, t->text.file, t->text.files, e);
     return status ? status : place_check(&t->place, e);
 }
@@ -74,7 +74,7 @@ static int read_training(TokenizerTraining *t, const Options *o, Error *e) {
                          "strata tokenizer train: --vocab: expected at least %d, 256 bytes and %d "
                          "special, found %lld",
                          BPE_BYTES + t->text.specials, t->text.specials, (long long)t->size);
-    return check_output(t, e);
+    return train_check_output(t, e);
 }
 
 static int write_vocabulary(const TokenizerTraining *t, Error *e) {

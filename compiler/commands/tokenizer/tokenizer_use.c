@@ -19,7 +19,7 @@ int tokenizer_of(const Options *o, Tokenizer *t, char **bytes, size_t *length, E
 }
 
 /* All of standard input. */
-static int read_input(Text *t, Error *e) {
+static int use_read_input(Text *t, Error *e) {
     char piece[65536];
     for (;;) {
         ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
@@ -67,8 +67,8 @@ static void add_json(Text *out, const Tokenizer *t, const int32_t *id, int64_t c
     text_free(&piece);
 }
 
-static int encode(const Options *o, const Tokenizer *t, const char *what, const char *text,
-                  size_t length, Text *out, Error *e) {
+static int use_encode(const Options *o, const Tokenizer *t, const char *what, const char *text,
+                      size_t length, Text *out, Error *e) {
     TokenIds ids = { .width = sizeof(int32_t),
                      .grows = true,
                      .template = !option_of(o, STRATA_OPTION_BARE)->given };
@@ -101,13 +101,13 @@ int tokenizer_encode_texts(const Options *o, Error *e) {
     if (status) return status;
     status = tokenizer_put_begin(&t, bos, "strata tokenizer encode: --bos", e);
     if (!status && from_input(o)) {
-        status = read_input(&input, e);
+        status = use_read_input(&input, e);
         if (!status)
-            status = encode(o, &t, "standard input", input.at ? input.at : "", input.length, &out,
-                            e);
+            status = use_encode(o, &t, "standard input", input.at ? input.at : "", input.length,
+                                &out, e);
     }
     for (int i = 2; i < o->words && !status && !from_input(o); i++)
-        status = encode(o, &t, "TEXT", o->word[i], strlen(o->word[i]), &out, e);
+        status = use_encode(o, &t, "TEXT", o->word[i], strlen(o->word[i]), &out, e);
     if (!status) status = console_text(&out, e);
     text_free(&input);
     text_free(&out);
@@ -155,7 +155,7 @@ int tokenizer_decode_ids(const Options *o, Error *e) {
     int status = tokenizer_of(o, &t, NULL, NULL, e);
     if (status) return status;
     if (from_input(o)) {
-        status = read_input(&input, e);
+        status = use_read_input(&input, e);
         if (!status && input.at) status = read_ids(&t, input.at, &ids, e);
     }
     for (int i = 2; i < o->words && !status && !from_input(o); i++)

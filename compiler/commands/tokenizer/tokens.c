@@ -21,7 +21,7 @@ typedef struct TokensOptions {
     DataWords words;
 } TokensOptions;
 
-static int take(TokensOptions *to, const Options *o, Error *e) {
+static int tokens_take(TokensOptions *to, const Options *o, Error *e) {
     *to = (TokensOptions){
         .output = option_of(o, STRATA_OPTION_TOKEN_FILE)->text,
         .spec = option_of(o, STRATA_OPTION_TOKENS_SPEC)->text,
@@ -55,8 +55,8 @@ static int check_unlearnt(const TokensOptions *o, const char *tokenizer, Error *
 }
 
 /* A tokenizer that is learnt from training text is in the weights that were trained on it. */
-static int load(Tokenizer *t, const TokensOptions *o, const TokenizerKind *kind, int64_t vocab,
-                Error *e) {
+static int tokens_load(Tokenizer *t, const TokensOptions *o, const TokenizerKind *kind,
+                       int64_t vocab, Error *e) {
     Safetensors s = { 0 };
     int status = STATUS_OK;
     if (kind->tensor && !o->weights)
@@ -85,7 +85,7 @@ static int of_spec(Tokenizer *t, const TokensOptions *o, Allowance *a, int64_t *
     if (!status)
         status = f->bytes ? tokenizer_parse(t, m->tokenizer, f->bytes, f->size, e)
                           : tokenizer_kind(m->tokenizer ? m->tokenizer : "", &kind, e);
-    if (!status && !f->bytes) status = load(t, o, kind, *vocab, e);
+    if (!status && !f->bytes) status = tokens_load(t, o, kind, *vocab, e);
     spec_free(m);
     return status;
 }
@@ -95,7 +95,7 @@ static int of_name(Tokenizer *t, const TokensOptions *o, int64_t *vocab, Error *
     const TokenizerKind *kind;
     int status = tokenizer_kind(o->tokenizer, &kind, NULL);
     status = status ? tokenizer_open(t, o->tokenizer, NULL, NULL, e)
-                    : load(t, o, kind, INT32_MAX, e);
+                    : tokens_load(t, o, kind, INT32_MAX, e);
     if (status)
         error_line(e, "%s",
                    "--tokenizer takes bytes, chars, or a tokenizer.json, .model or "
@@ -111,7 +111,7 @@ static bool is_tokens(const PlaceFile *f, const void *user) {
     return f->length >= TOKEN_FILE_HEADER && token_file_ours((const unsigned char *)f->head);
 }
 
-static int check_output(const TokensOptions *o, const DataFiles *f, Error *e) {
+static int tokens_check_output(const TokensOptions *o, const DataFiles *f, Error *e) {
     const FilePlace place = { .path = o->output, .is_own = is_tokens, .overwrite = o->overwrite };
     int status = place_unread(o->output, o->tokenizer, e);
     if (!status) status = place_unread(o->output, o->weights, e);
@@ -121,7 +121,7 @@ static int check_output(const TokensOptions *o, const DataFiles *f, Error *e) {
 }
 
 /* Ids of 2 or 4 bytes, little-endian. */
-static void narrow(const int32_t *ids, int64_t n, int width, unsigned char *to) {
+static void tokens_narrow(const int32_t *ids, int64_t n, int width, unsigned char *to) {
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < width; k++)
             *to++ = (unsigned char)((uint32_t)ids[i] >> 8 * k);
@@ -136,7 +136,7 @@ static int write_ids(Output *out, const Data *d, const TokenHeader *h, Error *e)
         n = h->count - at < PIECE ? h->count - at : PIECE;
         status = data_read(d, 0, at, n, ids, e);
         if (status) break;
-        narrow(ids, n, h->width, bytes);
+        tokens_narrow(ids, n, h->width, bytes);
         status = output_write(out, bytes, (size_t)n * (size_t)h->width, e);
     }
     return status;
@@ -155,7 +155,7 @@ static int write_tokens(const char *path, const Data *d, const TokenHeader *h, E
     return status;
 }
 
-static void tell_text(const Data *d, const Tokenizer *t, FILE *console) {
+static void tokens_tell_text(const Data *d, const Tokenizer *t, FILE *console) {
     char twice[TWICE_WORDS], unknown[UNKNOWN_WORDS], stray[STRAY_WORDS];
     const char *const note[] = { data_twice(twice, d),
                                  tokenizer_unknown(unknown, t, "the text", d->unknown, d->encoded),
@@ -164,8 +164,8 @@ static void tell_text(const Data *d, const Tokenizer *t, FILE *console) {
         if (*note[i]) show_line(console, "note: ", note[i], "");
 }
 
-static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE *console,
-                Error *e) {
+static int tokens_make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE *console,
+                       Error *e) {
     DataFiles f;
     Data d = { 0 };
     int status = data_files_open(&f, &o->words, e);
@@ -173,7 +173,7 @@ static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE 
     status = data_files_unweighted(&f, e);
     if (!status)
         status = data_field_used(f.field, "strata tokens: --field", data_files_fields(&f), e);
-    if (!status) status = check_output(o, &f, e);
+    if (!status) status = tokens_check_output(o, &f, e);
     if (!status)
         status = tokenizer_begin_used(o->bos, "strata tokens: --bos", data_files_text(&f), e);
     if (!status) status = data_tokens(&d, &f, t, vocab, false, e);
@@ -182,7 +182,7 @@ static int make(const TokensOptions *o, const Tokenizer *t, int64_t vocab, FILE 
     tokenizer_fingerprint(t, h.maker);
     if (!status) status = data_enough(&d, o->words.option, 0, e);
     if (!status) status = write_tokens(o->output, &d, &h, e);
-    if (!status) tell_text(&d, t, console);
+    if (!status) tokens_tell_text(&d, t, console);
     if (!status) {
         Text line = { 0 };
         text_add(&line, "%s: %lld tokens of %d bits\n", o->output, (long long)h.count, 8 * h.width);
@@ -196,12 +196,12 @@ int command_tokens(const Options *given, Allowance *a, Error *e) {
     TokensOptions o;
     Tokenizer t = { 0 };
     int64_t vocab = 0;
-    int status = take(&o, given, e);
+    int status = tokens_take(&o, given, e);
     if (!status && !o.spec) status = allowance_unchosen(a, e);
     if (!status) status = o.spec ? of_spec(&t, &o, a, &vocab, e) : of_name(&t, &o, &vocab, e);
     if (!status) status = tokenizer_put_begin(&t, o.bos, "strata tokens: --bos", e);
     allowance_lift(a); /* for compiling: texts may take as long as they do */
-    if (!status) status = make(&o, &t, vocab, a->console, e);
+    if (!status) status = tokens_make(&o, &t, vocab, a->console, e);
     tokenizer_free(&t);
     return status;
 }

@@ -38,7 +38,7 @@ typedef struct Quantize {
     int rounded, kept;
 } Quantize;
 
-static int add(Quantize *q, const Tensor *t, Part part, int bits, Error *e) {
+static int quantize_add(Quantize *q, const Tensor *t, Part part, int bits, Error *e) {
     static const char *const suffix[] = { "", "", SMALL_SCALE, SMALL_LEAST };
     int64_t shape[SAFETENSORS_RANK];
     memcpy(shape, t->shape, sizeof shape);
@@ -70,10 +70,10 @@ static int add_tensor(Quantize *q, const Tensor *t, int bits, Error *e) {
     if (!strncmp(t->name, "optimizer.", 10)) return STATUS_OK;
     bool rounded = is_stored_rounded(t, bits);
     q->rounded += rounded, q->kept += !rounded;
-    if (!rounded) return add(q, t, AS_IT_IS, 0, e);
-    int status = add(q, t, CODES, bits, e);
-    if (!status) status = add(q, t, SCALE, bits, e);
-    return status || bits == 8 ? status : add(q, t, LEAST, bits, e);
+    if (!rounded) return quantize_add(q, t, AS_IT_IS, 0, e);
+    int status = quantize_add(q, t, CODES, bits, e);
+    if (!status) status = quantize_add(q, t, SCALE, bits, e);
+    return status || bits == 8 ? status : quantize_add(q, t, LEAST, bits, e);
 }
 
 static int list_tensors(Quantize *q, Error *e) {
@@ -146,7 +146,7 @@ static int put_tensor(void *user, int32_t index, TensorSink *to, Error *e) {
 /* == The metadata ========================================================= */
 
 /* 'spec' and 'spec_hash' are those of the run, if a run made the weights. */
-static int write_file(Quantize *q, Error *e) {
+static int quantize_write_file(Quantize *q, Error *e) {
     Pair first[SMALL_PAIRS + 2];
     WeightOutput about = { 0 };
     char hash[24];
@@ -179,7 +179,7 @@ static char *spec_beside(const char *weights) {
     return spec;
 }
 
-static int take(Quantize *q, const Options *o, char **beside, Error *e) {
+static int quantize_take(Quantize *q, const Options *o, char **beside, Error *e) {
     const char *spec = option_of(o, STRATA_OPTION_QUANTIZE_SPEC)->text;
     struct stat there;
     if (o->words != 1)
@@ -204,12 +204,12 @@ static int take(Quantize *q, const Options *o, char **beside, Error *e) {
                      q->spec);
 }
 
-static FilePlace place_of(const Quantize *q) {
+static FilePlace quantize_place_of(const Quantize *q) {
     return (FilePlace){ .path = q->to, .overwrite = q->overwrite };
 }
 
-static int check_output(const Quantize *q, Error *e) {
-    const FilePlace place = place_of(q);
+static int quantize_check_output(const Quantize *q, Error *e) {
+    const FilePlace place = quantize_place_of(q);
     int status = place_unread(q->to, q->path, e);
     if (!status) status = place_unread(q->to, q->spec, e);
     return status ? status : place_check(&place, e);
@@ -219,14 +219,14 @@ static int quantize(Quantize *q, const Options *o, Allowance *a, Error *e) {
     struct stat out;
     int status = weight_file_open(&q->file, q->path, e);
     if (!status) status = small_file_refuse(&q->file, e);
-    if (!status) status = check_output(q, e);
+    if (!status) status = quantize_check_output(q, e);
     if (status) return status;
     q->model = build_load(q->spec, a, e);
     if (!q->model) return e->status;
     status = place_unread_all(q->to, q->model->read_file, q->model->nread_file, e);
     if (!status) status = weight_file_options(&q->file, q->model, o, q->spec, e);
     if (!status) status = list_tensors(q, e);
-    if (!status) status = write_file(q, e);
+    if (!status) status = quantize_write_file(q, e);
     if (status || stat(q->to, &out)) return status;
     char from[32], to[32];
     printf("%d matrices rounded to %s, %d tensors as they are; %s, of %s\n", q->rounded,
@@ -238,7 +238,7 @@ static int quantize(Quantize *q, const Options *o, Allowance *a, Error *e) {
 int command_quantize(const Options *o, Allowance *a, Error *e) {
     Quantize q = { 0 };
     char *beside = NULL;
-    int status = take(&q, o, &beside, e);
+    int status = quantize_take(&q, o, &beside, e);
     if (!status) status = quantize(&q, o, a, e);
     tensors_free(&q.list);
     free(q.written), free(q.number), free(beside);

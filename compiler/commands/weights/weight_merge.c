@@ -20,7 +20,7 @@ typedef struct Merge {
     int merged;
 } Merge;
 
-static bool ends_in(const char *name, const char *suffix) {
+static bool merge_ends_in(const char *name, const char *suffix) {
     size_t n = strlen(name);
     return n > SUFFIX && !strcmp(name + n - SUFFIX, suffix);
 }
@@ -87,7 +87,7 @@ static int merge_tensor(Merge *m, const Tensor *t, const Param *a, const Param *
 static int merge_one(Merge *m, const Tensor *t, Error *e) {
     const Param *a = adapter_of(m, t->name, SUFFIX_A), *b = adapter_of(m, t->name, SUFFIX_B);
     if (a && b) return merge_tensor(m, t, a, b, e);
-    if (ends_in(t->name, SUFFIX_A) || ends_in(t->name, SUFFIX_B)
+    if (merge_ends_in(t->name, SUFFIX_A) || merge_ends_in(t->name, SUFFIX_B)
         || !strncmp(t->name, "optimizer.", 10))
         return STATUS_OK;
     return weight_output_copy(&m->out, m->file, t, e);
@@ -104,7 +104,7 @@ static int merge_all(Merge *m, const FilePlace *to, Error *e) {
     const Graph *g = m->model->graph;
     int adapters = 0, status = STATUS_OK;
     for (int i = 0; i < g->nparam; i++)
-        adapters += ends_in(g->param[i].node->attr->name, SUFFIX_A);
+        adapters += merge_ends_in(g->param[i].node->attr->name, SUFFIX_A);
     for (int32_t i = 0; !status && i < m->file->count; i++)
         status = merge_one(m, &m->file->tensor[i], e);
     if (!status && m->merged != adapters)

@@ -17,7 +17,7 @@ bool weight_file_step(const Safetensors *s, int64_t *step) {
 /* == What it says ========================================================= */
 
 /* Not about the form of the file, nor for who goes on with a run. */
-static bool is_kept(const char *key, const Pair *pair, int pairs) {
+static bool output_is_kept(const char *key, const Pair *pair, int pairs) {
     static const char *const left[] = { "checksum", "words", "made by" };
     for (int i = 0; i < 3; i++)
         if (!strcmp(key, left[i])) return false;
@@ -36,7 +36,8 @@ int weight_output_about(WeightOutput *o, const Safetensors *s, const Pair *first
     for (o->pairs = 0; o->pairs < pairs; o->pairs++)
         o->metadata[o->pairs] = first[o->pairs];
     for (; n; n = json_next(&s->header, n))
-        if (is_kept(n->key, first, pairs)) o->metadata[o->pairs++] = (Pair){ n->key, n->text };
+        if (output_is_kept(n->key, first, pairs))
+            o->metadata[o->pairs++] = (Pair){ n->key, n->text };
     return STATUS_OK;
 }
 

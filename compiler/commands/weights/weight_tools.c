@@ -28,7 +28,7 @@ typedef struct WeightFile {
     int bits;
 } WeightFile;
 
-static int open_file(WeightFile *f, const char *path, Error *e) {
+static int tools_open_file(WeightFile *f, const char *path, Error *e) {
     int status = weight_file_open(&f->s, path, e);
     return status ? status : small_file_bits(&f->s, &f->bits, e);
 }
@@ -71,7 +71,7 @@ static int list(const char *path, Error *e) {
     WeightFile f = { 0 };
     SmallMatrix m;
     int64_t count = 0;
-    int tensors = 0, rounded = 0, status = open_file(&f, path, e);
+    int tensors = 0, rounded = 0, status = tools_open_file(&f, path, e);
     if (!status) print_run(&f.s);
     for (int32_t i = 0; !status && i < f.s.count; i++) {
         if (codes_of(&f, &f.s.tensor[i])) continue;
@@ -114,7 +114,7 @@ static int add_about(WeightOutput *o, const WeightFile *f, Error *e) {
 static int strip(const char *path, const char *patterns, const FilePlace *to, Error *e) {
     WeightFile f = { 0 };
     WeightOutput out = { 0 };
-    int status = open_file(&f, path, e), left = 0, matched = 0, kept = 0;
+    int status = tools_open_file(&f, path, e), left = 0, matched = 0, kept = 0;
     for (int32_t i = 0; !status && i < f.s.count; i++) {
         const Tensor *t = &f.s.tensor[i], *codes = codes_of(&f, t);
         bool matches = is_matched(patterns, codes ? codes->name : t->name),
@@ -209,8 +209,8 @@ static bool is_told(const WeightFile *f, const Tensor *t) {
 
 static int diff(const char *first, const char *second, Error *e) {
     WeightFile a = { 0 }, b = { 0 };
-    int status = open_file(&a, first, e), differ = 0;
-    if (!status) status = open_file(&b, second, e);
+    int status = tools_open_file(&a, first, e), differ = 0;
+    if (!status) status = tools_open_file(&b, second, e);
     for (int32_t i = 0; !status && i < a.s.count; i++)
         if (is_told(&a, &a.s.tensor[i])) status = diff_tensor(&a, &a.s.tensor[i], &b, &differ, e);
     for (int32_t i = 0; !status && i < b.s.count; i++) {
@@ -239,13 +239,13 @@ static const struct {
 };
 enum { LIST, STRIP, DIFF, MERGE, TOOLS };
 
-static FilePlace place_of(const Options *o) {
+static FilePlace tools_place_of(const Options *o) {
     return (FilePlace){ .path = option_of(o, STRATA_OPTION_NEW_WEIGHTS)->text,
                         .overwrite = option_of(o, STRATA_OPTION_OVERWRITE)->given };
 }
 
 /* Options of one that writes, or of strip alone. */
-static int check_options(const Options *o, int which, Error *e) {
+static int tools_check_options(const Options *o, int which, Error *e) {
     static const int options[] = { STRATA_OPTION_MATCH, STRATA_OPTION_NEW_WEIGHTS,
                                    STRATA_OPTION_OVERWRITE };
     char name[32];
@@ -271,8 +271,8 @@ static int check_words(const Options *o, int *which, Error *e) {
     const char *out = option_of(o, STRATA_OPTION_NEW_WEIGHTS)->text;
     if (tool[*which].writes && !out)
         return error_set(e, STATUS_USAGE, "strata weights %s: expected -o FILE, found none", word);
-    const FilePlace to = place_of(o);
-    int unread = check_options(o, *which, e);
+    const FilePlace to = tools_place_of(o);
+    int unread = tools_check_options(o, *which, e);
     if (unread || !tool[*which].writes) return unread;
     int status = place_unread_all(out, (const char *const *)o->word + 1, o->words - 1, e);
     return status ? status : place_check(&to, e);
@@ -280,7 +280,7 @@ static int check_words(const Options *o, int *which, Error *e) {
 
 int command_weights(const Options *o, Allowance *a, Error *e) {
     const char *patterns = option_of(o, STRATA_OPTION_MATCH)->text;
-    const FilePlace to = place_of(o);
+    const FilePlace to = tools_place_of(o);
     int which, status = check_words(o, &which, e);
     if (!status && which != MERGE) status = allowance_unchosen(a, e);
     if (!status && which != MERGE && option_of(o, STRATA_OPTION_CHANGED)->given)

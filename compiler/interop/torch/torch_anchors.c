@@ -125,7 +125,7 @@ static void full(const Node *n, Text *t) {
     text_add(t, ", dtype=self.dtype, device=ids.device)");
 }
 
-static bool refuse(TorchPrinter *p, const Node *n) {
+static bool anchors_refuse(TorchPrinter *p, const Node *n) {
     error_set(p->e, STATUS_USER, "%s: expected operations that transformers can run, found '%s'%s",
               n->site ? n->site : "model", op_info[n->op].name,
               n->shape.list ? " of a route's tokens" : "");
@@ -135,7 +135,7 @@ static bool refuse(TorchPrinter *p, const Node *n) {
 bool torch_anchor(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level) {
     bool listed = n->nin && n->in[0]->shape.list && op_info[n->op].class == HISTORY;
     if (listed || (n->op == OP_attention && n->attr->count && !n->attr->causal))
-        return refuse(p, n);
+        return anchors_refuse(p, n);
     switch (n->op) {
     case OP_tokens: text_add(t, "ids"); break;
     case OP_position:
@@ -157,7 +157,7 @@ bool torch_anchor(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level) {
     case OP_sinkhorn: iterate(p, n, t); break;
     case OP_scatter: scatter(p, n, t); break;
     default:
-        if (!expression[n->op]) return refuse(p, n);
+        if (!expression[n->op]) return anchors_refuse(p, n);
         from_row(p, n, t);
     }
     return true;

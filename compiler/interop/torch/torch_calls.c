@@ -19,7 +19,7 @@ typedef struct CallLoop {
 /* == Repetition =========================================================== */
 
 /* Which result of which call a value is; false: of none. */
-static bool made_by(const TorchPrinter *p, const Node *n, int *call, int *out) {
+static bool calls_made_by(const TorchPrinter *p, const Node *n, int *call, int *out) {
     *call = p->part[n->id];
     if (*call < 0) return false;
     for (*out = 0; *out < p->call[*call].outs; ++*out)
@@ -32,8 +32,8 @@ static bool made_by(const TorchPrinter *p, const Node *n, int *call, int *out) {
 static bool follows(const TorchPrinter *p, CallLoop l, int q, int time, const Node *a,
                     const Node *b) {
     int of_a, out_a, of_b, out_b;
-    bool made_a = made_by(p, a, &of_a, &out_a) && of_a >= l.first;
-    bool made_b = made_by(p, b, &of_b, &out_b) && of_b >= l.first;
+    bool made_a = calls_made_by(p, a, &of_a, &out_a) && of_a >= l.first;
+    bool made_b = calls_made_by(p, b, &of_b, &out_b) && of_b >= l.first;
     if (!made_b) return a == b;
     int back = l.first + time * l.period; /* where this repetition begins */
     if (of_b >= back) return made_a && of_a - l.first == of_b - back && out_a == out_b;
@@ -85,12 +85,12 @@ static bool repeats(const TorchPrinter *p, CallLoop l, int time) {
 }
 
 /* Is a result of the loop, but for the last time's, taken behind it? */
-static bool is_kept(const TorchPrinter *p, CallLoop l) {
+static bool calls_is_kept(const TorchPrinter *p, CallLoop l) {
     int end = l.first + l.times * l.period, call, out;
     for (int c = end; c < p->calls; c++)
         for (int i = 0; i < p->call[c].arguments; i++)
             for (int k = 0; k < p->call[c].argument[i].nodes; k++)
-                if (made_by(p, p->call[c].argument[i].node[k], &call, &out) && call >= l.first
+                if (calls_made_by(p, p->call[c].argument[i].node[k], &call, &out) && call >= l.first
                     && call < end - l.period)
                     return true;
     return false;
@@ -103,7 +103,7 @@ static CallLoop find_loop(const TorchPrinter *p, int first) {
         CallLoop l = { first, period, 1 };
         while (first + (l.times + 1) * period <= p->calls && repeats(p, l, l.times))
             l.times++;
-        while (l.times > 1 && is_kept(p, l))
+        while (l.times > 1 && calls_is_kept(p, l))
             l.times--;
         if (l.times > 1 && l.times * period > best.times * best.period) best = l;
     }
@@ -112,13 +112,13 @@ static CallLoop find_loop(const TorchPrinter *p, int first) {
 
 /* == Text ================================================================= */
 
-static const char *name_of(const TorchPrinter *p, const Node *n) {
+static const char *calls_name_of(const TorchPrinter *p, const Node *n) {
     return p->name[n->id] ? p->name[n->id] : "?";
 }
 
 /* Adds a word behind a comma, on a line of its own where it would be too long. */
-static void add_word(Text *t, size_t *line, const char *indent, const char *before,
-                     const char *word) {
+static void calls_add_word(Text *t, size_t *line, const char *indent, const char *before,
+                           const char *word) {
     if (t->length - *line + strlen(before) + strlen(word) > COLUMNS) {
         text_add(t, "%s\n", *before ? "," : "");
         *line = t->length;
@@ -133,14 +133,14 @@ static void add_argument(const TorchPrinter *p, Text *t, size_t *line, const cha
     if (!a->list) {
         Text value = { 0 };
         if (a->node[0]->op == OP_param) torch_param(&value, "self", a->node[0], 0);
-        else text_add(&value, "%s", name_of(p, a->node[0]));
-        add_word(t, line, indent, before, value.at ? value.at : "");
+        else text_add(&value, "%s", calls_name_of(p, a->node[0]));
+        calls_add_word(t, line, indent, before, value.at ? value.at : "");
         text_free(&value);
         return;
     }
     text_add(t, "%s(", before);
     for (int k = 0; k < a->nodes; k++)
-        add_word(t, line, indent, k ? ", " : "", name_of(p, a->node[k]));
+        calls_add_word(t, line, indent, k ? ", " : "", calls_name_of(p, a->node[k]));
     text_add(t, a->nodes == 1 ? ",)" : ")");
 }
 
@@ -158,7 +158,7 @@ static void add_call(const TorchPrinter *p, const TorchCall *c, const char *inde
     size_t line = t->length;
     text_add(t, "%s", indent);
     for (int i = 0; i < c->outs; i++)
-        text_add(t, "%s%s", i ? ", " : "", name_of(p, c->out[i]));
+        text_add(t, "%s%s", i ? ", " : "", calls_name_of(p, c->out[i]));
     text_add(t, " = %s(", p->called[c->function]);
     const char *before = "";
     if (c->params) {
@@ -186,10 +186,11 @@ static void begin_loop(TorchPrinter *p, CallLoop l, Text *t) {
             for (int k = 0; k < a->argument[i].nodes; k++) {
                 const Node *x = a->argument[i].node[k], *y = b->argument[i].node[k];
                 int call, out;
-                if (x == y || !made_by(p, y, &call, &out) || call >= l.first + l.period) continue;
+                if (x == y || !calls_made_by(p, y, &call, &out) || call >= l.first + l.period)
+                    continue;
                 const Node *to = p->call[call].out[out];
                 Text line = { 0 };
-                text_add(&line, "        %s = %s\n", name_of(p, to), name_of(p, x));
+                text_add(&line, "        %s = %s\n", calls_name_of(p, to), calls_name_of(p, x));
                 if (!t->at || !strstr(t->at, line.at)) text_add(t, "%s", line.at);
                 text_free(&line);
             }

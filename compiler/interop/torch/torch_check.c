@@ -39,7 +39,7 @@ static int check_parts(const char *name, Error *e) {
     return STATUS_OK;
 }
 
-static int by_name(const void *a, const void *b) {
+static int torch_check_by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -61,7 +61,7 @@ int torch_check(const Graph *g, Error *e) {
         name[i] = g->param[i].node->attr->name;
         status = check_parts(name[i], e);
     }
-    if (!status) qsort(name, (size_t)g->nparam, sizeof *name, by_name);
+    if (!status) qsort(name, (size_t)g->nparam, sizeof *name, torch_check_by_name);
     for (int i = 1; i < g->nparam && !status; i++)
         status = check_pair(name[i - 1], name[i], e);
     free(name);

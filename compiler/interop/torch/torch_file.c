@@ -35,7 +35,7 @@ static bool depends_on_positions_only(const TorchPrinter *p, const Node *n) {
     return torch_operands(n) > 0;
 }
 
-static const char *site_of(const Node *n) { return n->site ? n->site : "model"; }
+static const char *torch_file_site_of(const Node *n) { return n->site ? n->site : "model"; }
 
 static void count_uses(TorchPrinter *p) {
     const Graph *g = p->g;
@@ -62,7 +62,8 @@ static int find_parts(TorchPrinter *p, const char **site) {
             p->part[i] = p->part[n->in[0]->id];
             continue;
         }
-        if (!parts || strcmp(site[parts - 1], site_of(n))) site[parts++] = site_of(n);
+        if (!parts || strcmp(site[parts - 1], torch_file_site_of(n)))
+            site[parts++] = torch_file_site_of(n);
         p->part[i] = parts - 1;
     }
     return parts;

@@ -229,7 +229,7 @@ static void repeated(TorchPrinter *p, const Node *n, int i, const char *tokens, 
 }
 
 /* Joined along an axis. */
-static void join(TorchPrinter *p, const Node *n, Text *t) {
+static void torch_ops_join(TorchPrinter *p, const Node *n, Text *t) {
     const char *tokens = NULL;
     int items = 0;
     bool lists = false;
@@ -276,7 +276,7 @@ bool torch_operation(TorchPrinter *p, const Node *n, Text *out, TorchLevel *leve
     if (n->op == OP_reshape) reshape(p, n, out);
     else if (n->op == OP_transpose) transpose(p, n, out);
     else if (n->op == OP_slice) slice(p, n, out);
-    else join(p, n, out);
+    else torch_ops_join(p, n, out);
     return true;
 }
 

@@ -20,7 +20,7 @@ typedef struct PartScope {
 static bool is_param(const Node *n) { return n->op == OP_param; }
 
 /* A parameter of the layer, or of the site. */
-static bool is_own(const TorchCall *c, const Node *param) {
+static bool parts_is_own(const TorchCall *c, const Node *param) {
     size_t n = torch_owner(c->site);
     const char *name = param->attr->name;
     return !strncmp(name, c->site, n) && name[n] == '.';
@@ -72,7 +72,7 @@ static bool can_be_list(const PartScope *s, const Node *stack, int count) {
     return true;
 }
 
-static void add_list(PartScope *s, const Node *stack) {
+static void parts_add_list(PartScope *s, const Node *stack) {
     int count = listed(s, stack);
     while (count > 0 && !can_be_list(s, stack, count))
         count--;
@@ -84,9 +84,9 @@ static void add_list(PartScope *s, const Node *stack) {
         a->node[a->nodes++] = torch_operand(stack, k);
 }
 
-static void add_operand(PartScope *s, const Node *x) {
+static void parts_add_operand(PartScope *s, const Node *x) {
     if (is_inner(s, x) || is_given(s->call, x)) return;
-    if (is_param(x) && is_own(s->call, x)) {
+    if (is_param(x) && parts_is_own(s->call, x)) {
         s->call->params = true;
         return;
     }
@@ -98,12 +98,12 @@ static void add_operand(PartScope *s, const Node *x) {
 static void find_arguments(PartScope *s) {
     const Graph *g = s->p->g;
     for (int i = 0; i < g->n; i++)
-        if (is_inner(s, g->node[i]) && g->node[i]->op == OP_stack) add_list(s, g->node[i]);
+        if (is_inner(s, g->node[i]) && g->node[i]->op == OP_stack) parts_add_list(s, g->node[i]);
     for (int i = 0; i < g->n; i++) {
         const Node *n = g->node[i];
         if (!is_inner(s, n) || torch_is_alias(n)) continue;
         for (int k = 0; k < torch_operands(n); k++)
-            if (!torch_literal(n, k)) add_operand(s, torch_operand(n, k));
+            if (!torch_literal(n, k)) parts_add_operand(s, torch_operand(n, k));
     }
 }
 

@@ -18,14 +18,15 @@ static uint64_t hash(const char *s) { /* FNV-1a */
     return h;
 }
 
-static size_t keep(CodeLines *c, const char *s, size_t n) {
+static size_t code_lines_keep(CodeLines *c, const char *s, size_t n) {
     size_t at = c->all.length;
     text_bytes(&c->all, s, n);
     text_bytes(&c->all, "", 1);
     return at;
 }
 
-static void add(CodeLines *c, const char *text, size_t n, const char *place, const char *shape) {
+static void code_lines_add(CodeLines *c, const char *text, size_t n, const char *place,
+                           const char *shape) {
     if (c->n == CODE_LINES) {
         c->more++;
         return;
@@ -40,8 +41,8 @@ static void add(CodeLines *c, const char *text, size_t n, const char *place, con
         c->line = line;
         c->room = room;
     }
-    size_t at = keep(c, text, n);
-    c->line[c->n++] = (CodeLine){ at, keep(c, place, strlen(place)), hash(shape) };
+    size_t at = code_lines_keep(c, text, n);
+    c->line[c->n++] = (CodeLine){ at, code_lines_keep(c, place, strlen(place)), hash(shape) };
     if (c->all.failed) c->failed = true;
 }
 
@@ -80,7 +81,7 @@ static void listing_shape(const char *s, size_t n, char to[SHAPE_TEXT]) {
 }
 
 /* Columns closer together than in the listing: what is wide there is half a page here. */
-static size_t narrow(const char *s, size_t n, char to[SHAPE_TEXT]) {
+static size_t code_lines_narrow(const char *s, size_t n, char to[SHAPE_TEXT]) {
     static const size_t column[] = { 30, 46 };
     size_t k = 0, next = 0;
     for (size_t i = 0; i < n && k + 64 < SHAPE_TEXT;) {
@@ -115,9 +116,10 @@ void code_listing(const Report *r, const ReportKernel *k, CodeLines *out) {
         size_t n = strcspn(text, "\n"), indent = strspn(text, " "), m = strcspn(place, "\n");
         listing_shape(text, n, shape);
         place[m] = 0;
-        add(out, line,
-            narrow(text + indent, trimmed(text + indent, n > indent ? n - indent : 0), line), place,
-            shape);
+        code_lines_add(out, line,
+                       code_lines_narrow(text + indent,
+                                         trimmed(text + indent, n > indent ? n - indent : 0), line),
+                       place, shape);
         text += n + 1;
         place += m + 1;
     }
@@ -208,7 +210,7 @@ typedef struct SourcePlace {
 } SourcePlace;
 
 /* ".loc 6 19 0 ...": line 0 says that what follows is nobody's. */
-static void take_place(const char *text, const char *loc, SourcePlace *p) {
+static void code_lines_take_place(const char *text, const char *loc, SourcePlace *p) {
     int file, line;
     if (sscanf(loc, "\t.loc\t%d %d", &file, &line) != 2) return;
     if (file != p->file && !file_name(text, file, p->name)) return;
@@ -229,7 +231,7 @@ static void take_line(const char *line, size_t n, const SourcePlace *p, CodeLine
     k = trimmed(copy, k);
     copy[k] = 0;
     instruction_shape(copy, shape);
-    add(out, copy, k, label ? "" : p->text, shape);
+    code_lines_add(out, copy, k, label ? "" : p->text, shape);
 }
 
 void code_assembly(const char *text, const char *function, CodeLines *out) {
@@ -241,7 +243,7 @@ void code_assembly(const char *text, const char *function, CodeLines *out) {
     for (at = at ? strchr(at + 1, '\n') : NULL; at && strncmp(at + 1, ".Lfunc_end", 10);
          at = strchr(at + 1, '\n')) {
         size_t n = strcspn(at + 1, "\n");
-        if (!strncmp(at + 1, "\t.loc\t", 6)) take_place(text, at + 1, &p);
+        if (!strncmp(at + 1, "\t.loc\t", 6)) code_lines_take_place(text, at + 1, &p);
         else take_line(at + 1, n, &p, out);
     }
 }

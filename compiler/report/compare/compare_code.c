@@ -43,7 +43,7 @@ static bool is_called_at(const Report *r, const ReportKernel *k, const char *sit
     return false;
 }
 
-static bool is_row(const Report *r, const ReportKernel *k) {
+static bool code_is_row(const Report *r, const ReportKernel *k) {
     return step_of(r, k)->kind == STEP_ROW;
 }
 
@@ -65,7 +65,7 @@ static Match nearest(Base *b, const CodeLines *own, const char *role, const char
     Match best = { -1, 0 };
     for (int i = 0; i < b->r->nkernel; i++) {
         const ReportKernel *k = &b->r->kernel[i];
-        if (!is_row(b->r, k) || (site && !(has_role(k, role) && is_called_at(b->r, k, site))))
+        if (!code_is_row(b->r, k) || (site && !(has_role(k, role) && is_called_at(b->r, k, site))))
             continue;
         const CodeLines *lines = listing_of(b, i);
         int *align = code_align(lines, own);
@@ -148,14 +148,14 @@ static Seen *seen_of(Seen *seen, int *n, const char *kernel) {
 }
 
 /* Adds to 'pair', which has room for CODE_KERNELS more; false: no memory. */
-static bool add_variant(const Comparison *c, Base *b, int variant, CodePair *pair, int *n) {
+static bool code_add_variant(const Comparison *c, Base *b, int variant, CodePair *pair, int *n) {
     const Report *r = c->variant[variant].report;
     const ReportKernel **k = calloc((size_t)r->nkernel + 1, sizeof *k);
     Seen *seen = calloc((size_t)r->nkernel + 1, sizeof *seen);
     bool ok = k && seen;
     int rows = 0, roles = 0, found = 0;
     for (int i = 0; ok && i < r->nkernel; i++)
-        if (is_row(r, &r->kernel[i])) k[rows++] = &r->kernel[i];
+        if (code_is_row(r, &r->kernel[i])) k[rows++] = &r->kernel[i];
     if (ok) qsort(k, (size_t)rows, sizeof *k, by_cost);
     for (int i = 0; ok && i < rows && found < CODE_KERNELS; i++) {
         Seen *s = seen_of(seen, &roles, k[i]->name);
@@ -185,7 +185,7 @@ CodePair *compare_code(const Comparison *c, int *n) {
     bool ok = pair && b.listing;
     *n = 0;
     for (int i = 1; ok && i < c->n; i++)
-        ok = add_variant(c, &b, i, pair, n);
+        ok = code_add_variant(c, &b, i, pair, n);
     for (int i = 0; b.listing && i < b.r->nkernel; i++)
         code_free(&b.listing[i]);
     free(b.listing);

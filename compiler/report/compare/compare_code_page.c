@@ -47,7 +47,7 @@ static void add_cells(Text *t, const CodeLines *c, int from, int end, const char
 }
 
 /* Lines of each side in one row of the grid, in pieces that are cut where the room ends. */
-static void add_rows(Columns *v, int a, int a_end, int b, int b_end, bool same) {
+static void page_add_rows(Columns *v, int a, int a_end, int b, int b_end, bool same) {
     while ((a < a_end || b < b_end) && !v->full) {
         int a_next = a + CHUNK < a_end ? a + CHUNK : a_end,
             b_next = b + CHUNK < b_end ? b + CHUNK : b_end;
@@ -69,18 +69,18 @@ static void add_rows(Columns *v, int a, int a_end, int b, int b_end, bool same) 
 /* n equal lines from a and b on: all but those next to a change fold away. */
 static void add_same(Columns *v, int a, int b, int n) {
     if (n <= PLAIN) {
-        add_rows(v, a, a + n, b, b + n, true);
+        page_add_rows(v, a, a + n, b, b + n, true);
         return;
     }
     int head = a ? AROUND : 0,
         tail = a + n < v->s->side[0].n || b + n < v->s->side[1].n ? AROUND : 0,
         folded = n - head - tail;
-    add_rows(v, a, a + head, b, b + head, true);
+    page_add_rows(v, a, a + head, b, b + head, true);
     if (v->full) return;
     text_add(v->t, "<details><summary>%d equal lines</summary>\n", folded);
-    add_rows(v, a + head, a + head + folded, b + head, b + head + folded, true);
+    page_add_rows(v, a + head, a + head + folded, b + head, b + head + folded, true);
     text_add(v->t, "</details>\n");
-    if (!v->full) add_rows(v, a + n - tail, a + n, b + n - tail, b + n, true);
+    if (!v->full) page_add_rows(v, a + n - tail, a + n, b + n - tail, b + n, true);
 }
 
 static void add_stretches(Columns *v) {
@@ -95,7 +95,7 @@ static void add_stretches(Columns *v) {
             while (end < a->n && v->s->align[end] < 0)
                 end++;
             stop = end < a->n ? v->s->align[end] : b->n;
-            add_rows(v, i, end, k, stop, false);
+            page_add_rows(v, i, end, k, stop, false);
         }
         i = end, k = stop;
     }
@@ -103,7 +103,7 @@ static void add_stretches(Columns *v) {
 
 /* == A kernel ============================================================= */
 
-static void add_head(const Comparison *c, const CodePair *p, Text *t) {
+static void page_add_head(const Comparison *c, const CodePair *p, Text *t) {
     text_add(t, "<div class=\"row head\">");
     for (int i = 0; i < 2; i++) {
         text_add(t, "<span></span><span>");
@@ -127,7 +127,7 @@ static void add_code(const Comparison *c, const CodePair *p, const CodeSides *s,
              "%d of the variant's %d are new</p>\n<div class=\"diff\" role=\"region\" "
              "tabindex=\"0\" aria-label=\"%s\">\n",
              s->side[1].n - common, s->side[1].n, what);
-    add_head(c, p, t);
+    page_add_head(c, p, t);
     add_stretches(&v);
     if (!v.full && s->side[0].more + s->side[1].more)
         text_add(t,
@@ -154,7 +154,7 @@ static int changed_places(const CodeSides *s, const char **place, int n) {
     return n;
 }
 
-static int by_place(const void *a, const void *b) {
+static int page_by_place(const void *a, const void *b) {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b, *colon = strrchr(x, ':'),
                *other = strrchr(y, ':');
     int order = colon && other && colon - x == other - y ? strncmp(x, y, (size_t)(colon - x))
@@ -167,7 +167,7 @@ static void add_lua(const CodePair *p, LuaFiles *files, Text *t) {
     char line[LUA_LINE];
     int n = changed_places(&p->assembly, place, changed_places(&p->listing, place, 0));
     if (!n) return;
-    qsort(place, (size_t)n, sizeof *place, by_place);
+    qsort(place, (size_t)n, sizeof *place, page_by_place);
     text_add(t, "<details><summary>The Lua lines of what differs</summary>\n<pre>");
     for (int i = 0; i < n; i++) {
         text_add(t, "\n");
@@ -179,8 +179,8 @@ static void add_lua(const CodePair *p, LuaFiles *files, Text *t) {
     text_add(t, "</pre></details>\n");
 }
 
-static void add_kernel(const Comparison *c, const CodePair *p, LuaFiles *files, size_t share,
-                       Text *t) {
+static void page_add_kernel(const Comparison *c, const CodePair *p, LuaFiles *files, size_t share,
+                            Text *t) {
     const ReportKernel *k = p->kernel[1];
     int calls = k->work[k->work[TRAINING].calls ? TRAINING : FORWARD].calls;
     size_t from = t->length;
@@ -216,7 +216,7 @@ void page_code(const Comparison *c, Text *t) {
             svg_escaped(t, c->variant[variant].label);
             text_add(t, "</h3>\n");
         }
-        add_kernel(c, &pair[i], &files, CODE_BYTES / (size_t)n, t);
+        page_add_kernel(c, &pair[i], &files, CODE_BYTES / (size_t)n, t);
     }
     if (!n) text_add(t, "<p>None differs.</p>\n");
     compare_code_free(pair, n);

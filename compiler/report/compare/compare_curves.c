@@ -42,7 +42,9 @@ static double tokens_of(const Variant *v) {
     return (double)v->report->model->train.batch * (double)v->report->model->context;
 }
 
-static double place(const Plot *p, double at) { return p->left + (RIGHT - p->left) * at / p->most; }
+static double curves_place(const Plot *p, double at) {
+    return p->left + (RIGHT - p->left) * at / p->most;
+}
 static double height(const Plot *p, double loss) {
     return TOP + TALL * (p->high - loss) / (p->high - p->low);
 }
@@ -98,7 +100,7 @@ static int values_of(const Plot *p) {
 }
 
 /* An end of the scale: the last value, or, where that is far off, what SHOWN of them reach. */
-static double end_of(const Values *v, double share, double last, double span) {
+static double curves_end_of(const Values *v, double share, double last, double span) {
     double edge = stats_quantile(v->at, v->n, share);
     return fabs(last - edge) > 0.35 * span ? edge : last;
 }
@@ -106,15 +108,15 @@ static double end_of(const Values *v, double share, double last, double span) {
 static void scale_values(Plot *p, const Values *v) {
     double least = stats_quantile(v->at, v->n, 0), most = stats_quantile(v->at, v->n, 1),
            span = stats_quantile(v->at, v->n, SHOWN) - least;
-    p->high = end_of(v, SHOWN, most, span);
-    p->low = p->difference ? end_of(v, 1 - SHOWN, least, most - least) : least;
+    p->high = curves_end_of(v, SHOWN, most, span);
+    p->low = p->difference ? curves_end_of(v, 1 - SHOWN, least, most - least) : least;
     if (p->series == SERIES_ROUTED) p->low = 0, p->high = most;
     if (p->difference) p->low = fmin(p->low, 0), p->high = fmax(p->high, 0);
     double margin = p->high > p->low ? 0.04 * (p->high - p->low) : 0.01; /* nats, or a share */
     p->low -= margin, p->high += margin;
 }
 
-static void scale(Plot *p) {
+static void curves_scale(Plot *p) {
     Values v = { malloc(((size_t)values_of(p) + 1) * sizeof *v.at), 0 };
     p->most = 1e-9;
     p->low = 0, p->high = 1;
@@ -131,7 +133,7 @@ static void scale(Plot *p) {
 
 /* == The picture ========================================================== */
 
-static void draw_axes(const Plot *p) {
+static void curves_draw_axes(const Plot *p) {
     double across = svg_tick(p->most, 5, false);
     char text[32];
     for (double y = p->tick * ceil(p->low / p->tick); y <= p->high; y += p->tick) {
@@ -142,8 +144,8 @@ static void draw_axes(const Plot *p) {
     for (double x = 0; x <= p->most; x += across) {
         if (p->time) print_figures(text, x, 4);
         else human_count(text, x);
-        svg_line(p->t, place(p, x), TOP + TALL, place(p, x), TOP + TALL + 5, "flow");
-        svg_text(p->t, place(p, x), TOP + TALL + 19, "soft", "middle", 12, text);
+        svg_line(p->t, curves_place(p, x), TOP + TALL, curves_place(p, x), TOP + TALL + 5, "flow");
+        svg_text(p->t, curves_place(p, x), TOP + TALL + 19, "soft", "middle", 12, text);
     }
     svg_line(p->t, p->left, TOP + TALL, RIGHT, TOP + TALL, "flow");
     svg_text(p->t, (p->left + RIGHT) / 2, TOP + TALL + 38, "soft", "middle", 60,
@@ -164,10 +166,10 @@ static void draw_band(const Plot *p, int i) {
     const Band *b = &p->band[i];
     text_add(p->t, "<path class=\"c%d\" fill-opacity=\".18\" d=\"", i % SVG_COLOURS);
     for (int k = 0; k < drawn(p, i); k++)
-        text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)),
+        text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', curves_place(p, bin_at(p, i, k)),
                  height(p, b->high[k]));
     for (int k = drawn(p, i) - 1; k >= 0; k--)
-        text_add(p->t, "L%.1f %.1f", place(p, bin_at(p, i, k)), height(p, b->low[k]));
+        text_add(p->t, "L%.1f %.1f", curves_place(p, bin_at(p, i, k)), height(p, b->low[k]));
     text_add(p->t, "z\"/>\n");
 }
 
@@ -178,14 +180,14 @@ static void draw_line(const Plot *p, int i) {
              "stroke-dasharray=\"%s\" d=\"",
              i % SVG_COLOURS, page_dash(i));
     for (int k = 0; k < drawn(p, i); k++)
-        text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', place(p, bin_at(p, i, k)),
+        text_add(p->t, "%c%.1f %.1f", k ? 'L' : 'M', curves_place(p, bin_at(p, i, k)),
                  height(p, b->mean[k]));
     text_add(p->t, "\"/>\n");
 }
 
-static void draw_dot(const Plot *p, int i, double x, double loss) {
+static void curves_draw_dot(const Plot *p, int i, double x, double loss) {
     text_add(p->t, "<circle class=\"c%d\" r=\"3\" cx=\"%.1f\" cy=\"%.1f\"/>\n", i % SVG_COLOURS,
-             place(p, x), height(p, loss));
+             curves_place(p, x), height(p, loss));
 }
 
 /* Of evaluation k, over seeds. */
@@ -202,7 +204,7 @@ static void draw_whole(const Plot *p, int i, double x, double loss) {
     text_add(
         p->t,
         "<path class=\"whole\" style=\"stroke:var(--c%d)\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n",
-        i % SVG_COLOURS, place(p, x), height(p, loss) - 5);
+        i % SVG_COLOURS, curves_place(p, x), height(p, loss) - 5);
 }
 
 /* With a bar from the lowest seed to the highest. */
@@ -210,7 +212,7 @@ static void draw_whole_difference(const Plot *p, int i) {
     const Band *b = &p->band[i];
     int k = b->bins - 1;
     if (k < 0) return;
-    double at = bin_at(p, i, k), x = place(p, at);
+    double at = bin_at(p, i, k), x = curves_place(p, at);
     text_add(p->t, "<path style=\"stroke:var(--c%d);stroke-width:1.4\" d=\"M%.1f %.1fV%.1f\"/>\n",
              i % SVG_COLOURS, x, height(p, b->low[k]), height(p, b->high[k]));
     draw_whole(p, i, at, b->mean[k]);
@@ -221,9 +223,9 @@ static void draw_evaluations(const Plot *p, int i) {
     const Variant *v = &p->c->variant[i];
     double first = compare_trained(p->c, v).first.mean;
     int last = v->run->evaluations - 1, every = last / DOTS + 1;
-    if (isfinite(first)) draw_dot(p, i, 0, first);
+    if (isfinite(first)) curves_draw_dot(p, i, 0, first);
     for (int k = last % every; k < last; k += every)
-        draw_dot(p, i, step_at(p, i, v->run->step[k]), evaluated(p, i, k));
+        curves_draw_dot(p, i, step_at(p, i, v->run->step[k]), evaluated(p, i, k));
     if (last >= 0) draw_whole(p, i, step_at(p, i, v->run->step[last]), evaluated(p, i, last));
 }
 
@@ -231,7 +233,7 @@ static void draw_evaluations(const Plot *p, int i) {
 static void draw_tips(const Plot *p, int i) {
     const Band *b = &p->band[i];
     for (int k = 0; k < b->bins; k++) {
-        double y = b->mean[k], x = place(p, bin_at(p, i, k));
+        double y = b->mean[k], x = curves_place(p, bin_at(p, i, k));
         bool before = k && b->mean[k - 1] > p->high;
         if (!(y > p->high) || before) continue;
         text_add(p->t, "<path class=\"c%d\" d=\"M%.1f %dl5 8h-10z\"><title>", i % SVG_COLOURS, x,
@@ -283,13 +285,13 @@ static void draw_curves(const Plot *p) {
 }
 
 static void add_plot(Plot *p, const char *title) {
-    scale(p);
+    curves_scale(p);
     text_add(p->t, "<figure><figcaption>");
     svg_escaped(p->t, title);
     add_off(p);
     text_add(p->t, "</figcaption>\n");
     svg_begin(p->t, title, WIDTH, HEIGHT);
-    draw_axes(p);
+    curves_draw_axes(p);
     if (p->difference) svg_line(p->t, p->left, height(p, 0), RIGHT, height(p, 0), "flow");
     draw_curves(p);
     text_add(p->t, "</svg></figure>\n");
@@ -331,7 +333,7 @@ static void close_bands(Plot *p) {
         band_free(&p->band[i]);
 }
 
-static void add_difference(const Comparison *c, Text *t) {
+static void curves_add_difference(const Comparison *c, Text *t) {
     Plot p = { .c = c, .t = t, .difference = true };
     Text title = { 0 };
     text_add(&title, "Validation loss: difference to %s", c->variant->label);
@@ -341,7 +343,7 @@ static void add_difference(const Comparison *c, Text *t) {
     text_free(&title);
 }
 
-static void add_routed(const Comparison *c, Text *t) {
+static void curves_add_routed(const Comparison *c, Text *t) {
     Plot p = { .c = c, .t = t, .series = SERIES_ROUTED };
     if (!open_bands(&p)) t->failed = true;
     else add_plot(&p, "Tokens that routes take");
@@ -355,11 +357,11 @@ void page_curves(const Comparison *c, Text *t) {
     if (!open_bands(&p)) t->failed = true;
     else {
         add_plot(&p, "Loss at equal tokens");
-        add_difference(c, t);
+        curves_add_difference(c, t);
         p.time = true, add_plot(&p, "Loss at equal time");
     }
     page_sweep(c, t);
-    if (compare_any_routes(c)) add_routed(c, t);
+    if (compare_any_routes(c)) curves_add_routed(c, t);
     text_add(t, "</div>\n");
     close_bands(&p);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Beside the style of all pages (page.h). */
-static const char style[] =
+static const char html_style[] =
     "p{overflow-wrap:normal}.first{font-size:1.15em;margin:.7em 0}"
     ".verdict p{margin:.6em 0;overflow-wrap:anywhere}"
     ".verdict span,.noise{color:var(--soft)}.scatter{max-width:640px}"
@@ -61,7 +61,7 @@ static const char style[] =
 /* == Head and verdict ===================================================== */
 
 /* Variants first, the baseline last: "model: b, c against a". */
-static void add_names(const Comparison *c, Text *t) {
+static void html_add_names(const Comparison *c, Text *t) {
     if (*c->shared) svg_escaped(t, c->shared), text_add(t, ": ");
     for (int i = 1; i < c->n; i++) {
         text_add(t, i > 1 ? ", " : "");
@@ -134,7 +134,7 @@ static void add_metric(const Comparison *c, const Metric *m, Text *t) {
     text_add(t, "</tr>\n");
 }
 
-static void add_numbers(const Comparison *c, Text *t) {
+static void html_add_numbers(const Comparison *c, Text *t) {
     char note[512];
     print_text(
         note, sizeof note,
@@ -153,14 +153,14 @@ static void add_numbers(const Comparison *c, Text *t) {
 
 void compare_html(const Comparison *c, Text *t) {
     page_open(t);
-    add_names(c, t);
-    page_body(t, style);
-    add_names(c, t);
+    html_add_names(c, t);
+    page_body(t, html_style);
+    html_add_names(c, t);
     text_add(t, "</h1>\n");
     add_answer(c, t);
     page_scatter(c, t);
     page_measured(c, t);
-    add_numbers(c, t);
+    html_add_numbers(c, t);
     page_training(c, t);
     page_mixing(c, t);
     page_memory(c, t);

@@ -12,7 +12,7 @@ static void add_string(Text *t, const char *key, const char *value) {
     text_json_string(t, value);
 }
 
-static void add_number(Text *t, const char *key, double value) {
+static void json_add_number(Text *t, const char *key, double value) {
     text_add(t, "\"%s\": ", key);
     text_json_number(t, value);
 }
@@ -25,13 +25,13 @@ static void add_metrics(const Comparison *c, const Variant *v, bool difference, 
         double own = m->value(c, v), base = m->value(c, c->variant);
         if (!isfinite(own)) continue;
         text_add(t, "%s", between);
-        add_number(t, m->key, !difference ? own : own == base ? 0 : own / base - 1);
+        json_add_number(t, m->key, !difference ? own : own == base ? 0 : own / base - 1);
         between = ", ";
     }
     text_add(t, "}");
 }
 
-static void add_list(Text *t, const char *key, const double *x, int n) {
+static void json_add_list(Text *t, const char *key, const double *x, int n) {
     text_add(t, "\"%s\": [", key);
     for (int i = 0; i < n; i++) {
         if (i) text_add(t, ", ");
@@ -44,16 +44,16 @@ static void add_list(Text *t, const char *key, const double *x, int n) {
 static void add_estimate(Text *t, const char *key, const Estimate *e) {
     const double none = NAN;
     text_add(t, "\"%s\": {", key);
-    add_number(t, "mean", e->mean), text_add(t, ", ");
-    add_number(t, "deviation", e->known ? e->deviation : none), text_add(t, ", ");
-    add_number(t, "low", e->known ? e->low : none), text_add(t, ", ");
-    add_number(t, "high", e->known ? e->high : none);
+    json_add_number(t, "mean", e->mean), text_add(t, ", ");
+    json_add_number(t, "deviation", e->known ? e->deviation : none), text_add(t, ", ");
+    json_add_number(t, "low", e->known ? e->low : none), text_add(t, ", ");
+    json_add_number(t, "high", e->known ? e->high : none);
     text_add(t, ", \"detected\": %s}", stats_covers_zero(e) ? "false" : "true");
 }
 
 /* By itself a difference may be 'detected' that is none among several comparisons. */
 static void add_corrected(const Comparison *c, const Variant *v, Family f, Text *t) {
-    add_number(t, "corrected_chance", compare_corrected(c, v, f));
+    json_add_number(t, "corrected_chance", compare_corrected(c, v, f));
     text_add(t, ", \"detected_of_all\": %s, ", compare_detected(c, v, f) ? "true" : "false");
 }
 
@@ -75,29 +75,29 @@ static void add_matrix(Text *t, const char *key, const Mixing *x) {
 static void add_timing(const Comparison *c, const Variant *v, Text *t) {
     if (!c->rounds) return;
     text_add(t, ",\n   \"measured\": {");
-    add_list(t, "seconds", v->timing.seconds, c->rounds);
+    json_add_list(t, "seconds", v->timing.seconds, c->rounds);
     text_add(t, ", ");
     add_estimate(t, "slower", &v->timing.slower);
     text_add(t, ", ");
     add_corrected(c, v, FAMILY_TIME, t);
-    add_number(t, "peak_gflops", 1e-9 * v->timing.peak), text_add(t, ", ");
-    add_number(t, "bandwidth_gbytes_per_second", 1e-9 * v->timing.bandwidth);
+    json_add_number(t, "peak_gflops", 1e-9 * v->timing.peak), text_add(t, ", ");
+    json_add_number(t, "bandwidth_gbytes_per_second", 1e-9 * v->timing.bandwidth);
     text_add(t, "}");
 }
 
 static void add_run(const Comparison *c, const TrainRun *r, uint64_t seed, Text *t) {
     text_add(t, "    {\"seed\": %" PRIu64 ", ", seed);
-    add_list(t, "cross_entropy", r->loss, c->steps);
+    json_add_list(t, "cross_entropy", r->loss, c->steps);
     text_add(t, ", ");
-    add_list(t, "seconds", r->seconds, c->steps);
+    json_add_list(t, "seconds", r->seconds, c->steps);
     text_add(t, ", \"evaluation_step\": [");
     for (int i = 0; i < r->evaluations; i++)
         text_add(t, i ? ", %d" : "%d", r->step[i]);
     text_add(t, "], ");
-    add_list(t, "val_loss", r->value, r->evaluations);
+    json_add_list(t, "val_loss", r->value, r->evaluations);
     if (r->routed)
-        text_add(t, ", "), add_list(t, "routed", r->routed, c->steps), text_add(t, ", "),
-            add_list(t, "routes", r->route, r->routes);
+        text_add(t, ", "), json_add_list(t, "routed", r->routed, c->steps), text_add(t, ", "),
+            json_add_list(t, "routes", r->route, r->routes);
     text_add(t, "}");
 }
 
@@ -105,10 +105,10 @@ static void add_run(const Comparison *c, const TrainRun *r, uint64_t seed, Text 
 static void add_sweep(const Comparison *c, const Variant *v, Text *t) {
     for (int i = 0; i < c->rates; i++) {
         text_add(t, i ? "}, {" : "\"sweep\": [{");
-        add_number(t, "lr", c->rate[i]), text_add(t, ", ");
-        add_number(t, "val_loss", v->swept[i]);
+        json_add_number(t, "lr", c->rate[i]), text_add(t, ", ");
+        json_add_number(t, "val_loss", v->swept[i]);
     }
-    if (c->rates) text_add(t, "}], "), add_number(t, "lr", v->lr), text_add(t, ", ");
+    if (c->rates) text_add(t, "}], "), json_add_number(t, "lr", v->lr), text_add(t, ", ");
 }
 
 /* Routes that took hardly a token at the end. */
@@ -119,7 +119,7 @@ static void add_idle(const Comparison *c, const Variant *v, Text *t) {
     for (int i = 0; (i = compare_idle_route(c, v, i, &share)) < v->run->routes; i++) {
         text_add(t, some++ ? ", {\"site\": " : "{\"site\": ");
         text_json_string(t, compare_route_site(v, i));
-        text_add(t, ", "), add_number(t, "share", share), text_add(t, "}");
+        text_add(t, ", "), json_add_number(t, "share", share), text_add(t, "}");
     }
     text_add(t, "]");
 }
@@ -132,13 +132,13 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     add_estimate(t, "best_validation_loss", &x.end), text_add(t, ", "); /* its former name */
     add_estimate(t, "difference", &x.difference), text_add(t, ", ");
     add_corrected(c, v, FAMILY_LOSS, t);
-    add_number(t, "seeds_that_would_show_it", x.needed ? x.needed : NAN), text_add(t, ", ");
-    add_number(t, "difference_that_seeds_can_show", x.shown), text_add(t, ", ");
+    json_add_number(t, "seeds_that_would_show_it", x.needed ? x.needed : NAN), text_add(t, ", ");
+    json_add_number(t, "difference_that_seeds_can_show", x.shown), text_add(t, ", ");
     add_sweep(c, v, t);
     add_estimate(t, "seconds_to_match", &x.seconds);
     if (isfinite(x.routed.mean))
         text_add(t, ", "), add_estimate(t, "routed", &x.routed), text_add(t, ", "),
-            add_number(t, "flops_per_token", compare_executed(c, v)), add_idle(c, v, t);
+            json_add_number(t, "flops_per_token", compare_executed(c, v)), add_idle(c, v, t);
     text_add(t, ", \"seeds_that_matched\": %d, \"times_measured\": %s, \"runs\": [\n", x.matched,
              compare_times_measured(c) ? "true" : "false");
     for (int s = 0; s < c->seeds; s++) {
@@ -150,7 +150,7 @@ static void add_training(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, "}");
 }
 
-static void add_variant(const Comparison *c, const Variant *v, Text *t) {
+static void json_add_variant(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, "  {");
     add_string(t, "name", v->label);
     text_add(t, ",\n   \"numbers\": ");
@@ -170,12 +170,12 @@ static void add_role_work(const RoleWork *w, Text *t) {
         return;
     }
     text_add(t, "{\"kernels\": %d, \"count\": %d, ", w->kernels, w->work[TRAINING].calls);
-    add_number(t, "flops", w->work[TRAINING].flops);
+    json_add_number(t, "flops", w->work[TRAINING].flops);
     text_add(t, ", ");
-    add_number(t, "bytes", w->work[TRAINING].bytes);
+    json_add_number(t, "bytes", w->work[TRAINING].bytes);
     if (isfinite(w->seconds)) {
-        text_add(t, ", "), add_number(t, "seconds", w->seconds);
-        text_add(t, ", "), add_number(t, "spread", w->spread);
+        text_add(t, ", "), json_add_number(t, "seconds", w->seconds);
+        text_add(t, ", "), json_add_number(t, "spread", w->spread);
     }
     if (isfinite(w->slower.mean)) text_add(t, ", "), add_estimate(t, "slower", &w->slower);
     text_add(t, "}");
@@ -211,9 +211,9 @@ static void add_circumstances(const Comparison *c, Text *t) {
     add_string(t, "date", made->date), text_add(t, ", ");
     add_string(t, "processor", made->processor);
     text_add(t, ", \"processors\": %d, \"threads\": %d, ", made->processors, c->threads);
-    add_number(t, "load", made->processors ? made->load : NAN), text_add(t, ", ");
-    add_number(t, "load_after", made->processors ? made->after : NAN), text_add(t, ", ");
-    add_number(t, "validation_share", c->val_share), text_add(t, ", \"files\": [");
+    json_add_number(t, "load", made->processors ? made->load : NAN), text_add(t, ", ");
+    json_add_number(t, "load_after", made->processors ? made->after : NAN), text_add(t, ", ");
+    json_add_number(t, "validation_share", c->val_share), text_add(t, ", \"files\": [");
     for (int i = 0; i < made->files; i++) {
         text_add(t, i ? ",\n  {" : "\n  {");
         add_string(t, "name", made->file[i].name);
@@ -245,7 +245,7 @@ void compare_json(const Comparison *c, Text *t) {
     text_add(t, ",\n \"variants\": [\n");
     for (int i = 0; i < c->n; i++) {
         if (i) text_add(t, ",\n");
-        add_variant(c, &c->variant[i], t);
+        json_add_variant(c, &c->variant[i], t);
     }
     text_add(t, "],\n");
     add_roles(c, t);

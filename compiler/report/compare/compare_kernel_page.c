@@ -13,7 +13,7 @@ static void add_cell(Text *t, Unit unit, double value) {
     text_add(t, "<td>%s</td>", compare_number(number, unit, value));
 }
 
-static void add_difference(Text *t, double value, double base) {
+static void page_add_difference(Text *t, double value, double base) {
     char text[32];
     text_add(t, "<td><small>%s</small></td>", compare_difference(text, value, base));
 }
@@ -63,7 +63,7 @@ static void add_times(const Comparison *c, const RoleWork *w, int variant, Text 
     add_roof(flops / machine(c, true), bytes / machine(c, false), t);
 }
 
-static void add_row(const Comparison *c, const Role *r, int variant, Text *t) {
+static void page_add_row(const Comparison *c, const Role *r, int variant, Text *t) {
     const RoleWork *w = &r->of[variant], *base = &r->of[0];
     const Work *own = &w->work[TRAINING];
     text_add(t, "<tr><th scope=\"row\">");
@@ -77,7 +77,7 @@ static void add_row(const Comparison *c, const Role *r, int variant, Text *t) {
     add_cell(t, UNIT_COUNT, own->calls);
     add_cell(t, UNIT_COUNT, own->flops);
     add_cell(t, UNIT_BYTES, own->bytes);
-    add_difference(t, variant && base->kernels ? own->bytes : NAN, base->work[TRAINING].bytes);
+    page_add_difference(t, variant && base->kernels ? own->bytes : NAN, base->work[TRAINING].bytes);
     if (c->rounds) add_times(c, w, variant, t);
     text_add(t, "</tr>\n");
 }
@@ -87,11 +87,11 @@ static void add_role(const Comparison *c, const Role *r, Text *t) {
     svg_escaped(t, r->name);
     text_add(t, " <small>%s</small></th></tr>\n", r->family);
     for (int i = 0; i < c->n; i++)
-        add_row(c, r, i, t);
+        page_add_row(c, r, i, t);
 }
 
-static void add_table(const Comparison *c, const Role *role, int n, RoleGroup group,
-                      const char *label, Text *t) {
+static void page_add_table(const Comparison *c, const Role *role, int n, RoleGroup group,
+                           const char *label, Text *t) {
     page_table(t, label);
     text_add(t,
              "<thead><tr><th scope=\"col\"></th><th scope=\"col\">kernels</th><th "
@@ -123,7 +123,7 @@ static const char *kernels_note(const Comparison *c) {
           "first. Row kernels are gathered by where in the model they work.";
 }
 
-static int count_of(const Role *role, int n, RoleGroup group) {
+static int page_count_of(const Role *role, int n, RoleGroup group) {
     int count = 0;
     for (int i = 0; i < n; i++)
         count += role[i].group == group;
@@ -133,16 +133,16 @@ static int count_of(const Role *role, int n, RoleGroup group) {
 /* what: of one kind of kernels, and of several */
 static void add_folded(const Comparison *c, const Role *role, int n, RoleGroup group,
                        const char *const what[2], Text *t) {
-    int some = count_of(role, n, group);
+    int some = page_count_of(role, n, group);
     if (!some) return;
     text_add(t, "<details><summary>%d kind%s of kernels %s</summary>\n", some, some > 1 ? "s" : "",
              what[some > 1]);
-    add_table(c, role, n, group, what[1], t);
+    page_add_table(c, role, n, group, what[1], t);
     text_add(t, "</details>\n");
 }
 
-static const char *const same[] = { "does the same work in all variants",
-                                    "do the same work in all variants" },
+static const char *const page_same[] = { "does the same work in all variants",
+                                         "do the same work in all variants" },
                          *const measured[] = { "differs as well, but takes less than 1 % of a step",
                                                "differ as well, but take less than 1 % of a step "
                                                "together" },
@@ -161,8 +161,9 @@ void page_kernels(const Comparison *c, Text *t) {
         return;
     }
     compare_roles_sort(c, role, n);
-    if (count_of(role, n, ROLE_LARGE)) add_table(c, role, n, ROLE_LARGE, "Kernels that differ", t);
+    if (page_count_of(role, n, ROLE_LARGE))
+        page_add_table(c, role, n, ROLE_LARGE, "Kernels that differ", t);
     add_folded(c, role, n, ROLE_SMALL, c->rounds ? measured : predicted, t);
-    add_folded(c, role, n, ROLE_SAME, same, t);
+    add_folded(c, role, n, ROLE_SAME, page_same, t);
     free(role);
 }

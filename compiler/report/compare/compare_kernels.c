@@ -29,7 +29,7 @@ static Role *role_of(Role *role, int *n, const ReportKernel *k) {
     return r;
 }
 
-static void add_kernel(const Comparison *c, int variant, int kernel, RoleWork *w) {
+static void kernels_add_kernel(const Comparison *c, int variant, int kernel, RoleWork *w) {
     const ReportKernel *k = &c->variant[variant].report->kernel[kernel];
     for (int i = 0; i < WORKS; i++) {
         w->work[i].calls += k->work[i].calls;
@@ -119,7 +119,7 @@ Role *compare_roles(const Comparison *c, int *n) {
     *n = 0;
     for (int i = 0; role && i < c->n; i++)
         for (int k = 0; k < c->variant[i].report->nkernel; k++)
-            add_kernel(c, i, k, &role_of(role, n, &c->variant[i].report->kernel[k])->of[i]);
+            kernels_add_kernel(c, i, k, &role_of(role, n, &c->variant[i].report->kernel[k])->of[i]);
     if (role && c->rounds && !time_roles(c, role, *n)) free(role), role = NULL;
     return role;
 }

@@ -13,7 +13,7 @@
 
 enum { FILE_BYTES = 4 << 20 }; /* what a spec's file may have */
 
-static void read_file(LuaFile *f) {
+static void lua_read_file(LuaFile *f) {
     Input in;
     size_t size;
     const char *text = spec_library_text(f->name, &size);
@@ -36,7 +36,7 @@ static const LuaFile *file_of(LuaFiles *x, const char *name, size_t n) {
     LuaFile *f = &x->file[x->n++];
     *f = (LuaFile){ 0 };
     memcpy(f->name, name, n);
-    read_file(f);
+    lua_read_file(f);
     return f;
 }
 

@@ -148,7 +148,7 @@ static void add_lines(const LuaFile *f, Text *t) {
     if (n < f->size) text_add(t, "... %zu bytes more\n", f->size - n);
 }
 
-static void add_file(LuaFiles *files, const char *name, Text *t) {
+static void page_add_file(LuaFiles *files, const char *name, Text *t) {
     int before = files->n;
     const LuaFile *f = lua_file(files, name);
     if (!f || files->n == before) return; /* it was shown */
@@ -167,9 +167,9 @@ static void add_sources(const Comparison *c, Text *t) {
         const Model *m = c->variant[i].report->model;
         char mixer[128];
         for (int k = 0; k < m->nread_file; k++)
-            add_file(&files, m->read_file[k], t);
+            page_add_file(&files, m->read_file[k], t);
         print_text(mixer, sizeof mixer, "library/mixers/%s.lua", m->mixer);
-        add_file(&files, mixer, t);
+        page_add_file(&files, mixer, t);
     }
     lua_free(&files);
 }

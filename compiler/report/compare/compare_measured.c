@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static void add_head(const Comparison *c, Text *t) {
+static void measured_add_head(const Comparison *c, Text *t) {
     text_add(t, "<thead><tr><th scope=\"col\"></th>");
     if (c->text)
         text_add(t,
@@ -75,7 +75,7 @@ static void add_time(const Comparison *c, const Variant *v, Text *t) {
              compare_number(memory, UNIT_BYTES, v->timing.memory));
 }
 
-static void add_row(const Comparison *c, const Variant *v, Text *t) {
+static void measured_add_row(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, "<tr><th scope=\"row\">");
     svg_escaped(t, v->label);
     text_add(t, "</th>");
@@ -91,7 +91,7 @@ static void add_row(const Comparison *c, const Variant *v, Text *t) {
     text_add(t, "</tr>\n");
 }
 
-static void add_words(const Comparison *c, Text *t) {
+static void measured_add_words(const Comparison *c, Text *t) {
     text_add(t, "<div class=\"verdict\">\n");
     for (int i = 1; i < c->n; i++) {
         Text first = { 0 }, rest = { 0 };
@@ -136,12 +136,12 @@ void page_measured(const Comparison *c, Text *t) {
     page_heading(t, any ? "Measured" : "Variants", any ? note : "Each against the baseline.");
     if (any) {
         page_table(t, "Measured");
-        add_head(c, t);
+        measured_add_head(c, t);
         for (int i = 0; i < c->n; i++)
-            add_row(c, &c->variant[i], t);
+            measured_add_row(c, &c->variant[i], t);
         page_table_end(t);
     }
-    add_words(c, t);
+    measured_add_words(c, t);
     add_note(c, compare_swept_note, t);
     add_note(c, compare_idle_note, t);
 }

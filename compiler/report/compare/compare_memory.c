@@ -56,7 +56,7 @@ static void draw_alive(const VariantPanel *a) {
     free(alive);
 }
 
-static void draw_axes(const VariantPanel *a) {
+static void memory_draw_axes(const VariantPanel *a) {
     double tick = svg_tick(a->most, 5, true), steps = svg_tick(a->p->nstep, 4, false),
            backward = at_step(a, work_backward(a->p));
     char text[32];
@@ -87,7 +87,7 @@ static void add_figure(const Comparison *c, int variant, double most, Text *t) {
              human_bytes(size, place));
     svg_begin(t, "memory over a training step", WIDTH, HEIGHT);
     draw_alive(&a);
-    draw_axes(&a);
+    memory_draw_axes(&a);
     text_add(t, "<path class=\"flow\" stroke-dasharray=\"5 3\" d=\"M%d %.1fH%d\"/>\n", LEFT,
              at_byte(&a, place), RIGHT);
     text_add(t, "</svg></figure>\n");

@@ -106,8 +106,8 @@ static void add_maps(const Comparison *c, const Variant *v, const Map *m, double
     else add_figure(m, m->random->mean, "at random weights", scale, t);
 }
 
-static void add_variant(const Comparison *c, const Variant *v, const Map *m, double scale,
-                        Text *t) {
+static void mixing_add_variant(const Comparison *c, const Variant *v, const Map *m, double scale,
+                               Text *t) {
     text_add(t, "<h3>");
     svg_escaped(t, v->label);
     text_add(t, "</h3>\n<div class=\"trio\">\n");
@@ -155,7 +155,7 @@ void page_mixing(const Comparison *c, Text *t) {
     chart_scale(scale, true, t);
     text_add(t, "</figure>\n");
     for (int i = 0; map && i < c->n && !t->failed; i++)
-        add_variant(c, &c->variant[i], &map[i], scale, t);
+        mixing_add_variant(c, &c->variant[i], &map[i], scale, t);
     for (int i = 0; map && i < c->n; i++)
         close_map(&map[i]);
     free(map);

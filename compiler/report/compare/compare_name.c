@@ -84,14 +84,16 @@ static const char *option_value(const Model *m, const char *name) {
     return NULL;
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+static bool name_same_text(const char *a, const char *b) {
+    return a == b || (a && b && !strcmp(a, b));
+}
 
 /* Has another variant of the same spec another value of it? */
 static bool is_varied(const Comparison *c, int i, const char *option) {
     const Model *m = model_of(c, i);
     for (int k = 0; k < c->n; k++)
         if (!strcmp(model_of(c, k)->file, m->file)
-            && !same_text(option_value(model_of(c, k), option), option_value(m, option)))
+            && !name_same_text(option_value(model_of(c, k), option), option_value(m, option)))
             return true;
     return false;
 }
@@ -179,7 +181,7 @@ static void add_apart(Comparison *c, const bool *taken, void (*add)(Comparison *
     }
 }
 
-static void add_file(Comparison *c, int i, Text *t) {
+static void name_add_file(Comparison *c, int i, Text *t) {
     const Variant *v = &c->variant[i];
     bool only = !strcmp(v->label, v->report->model->name); /* nothing else is known */
     text_add(t, only ? "%s%s" : "%s, %s", only ? "" : v->label, own_file(c, i));
@@ -190,7 +192,7 @@ static void add_way(Comparison *c, int i, Text *t) {
     if (v->blas) text_add(t, "%s, %s", v->label, v->blas);
 }
 
-static void add_number(Comparison *c, int i, Text *t) {
+static void name_add_number(Comparison *c, int i, Text *t) {
     text_add(t, "%s (%d)", c->variant[i].label, i + 1);
 }
 
@@ -208,13 +210,13 @@ void compare_name(Comparison *c) {
         name_one(c, i, same, c->variant[i].label);
     for (int i = 0; i < c->n; i++)
         taken[i] = is_taken(c, i) && files_differ(c, i);
-    add_apart(c, taken, add_file);
+    add_apart(c, taken, name_add_file);
     for (int i = 0; i < c->n; i++)
         taken[i] = true;
     add_apart(c, taken, add_way);
     for (int i = 0; i < c->n; i++)
         taken[i] = is_taken(c, i);
-    add_apart(c, taken, add_number);
+    add_apart(c, taken, name_add_number);
     size_t n = shared(c, true);
     const char *first = model_of(c, 0)->name, *end = first + strlen(first) - n;
     while (parts_words(*end) && *end)

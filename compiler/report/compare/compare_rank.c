@@ -85,7 +85,7 @@ static int detected(const Comparison *c, Family f) {
 }
 
 /* "a, b and c", of those that differ or those that do not, in the ranking's order. */
-static void add_names(const Ranking *r, Family f, bool differ) {
+static void rank_add_names(const Ranking *r, Family f, bool differ) {
     int all = detected(r->c, f), n = differ ? all : r->c->n - 1 - all, done = 0;
     for (int k = 0; k < r->c->n; k++) {
         const Variant *v = &r->c->variant[r->order[k]];
@@ -105,12 +105,12 @@ static void add_detected(const Ranking *r, Family f) {
         text_add(r->t, "all differ from %s", base);
     } else {
         text_add(r->t, n > 1 ? "only " : "");
-        add_names(r, f, true);
+        rank_add_names(r, f, true);
         text_add(r->t, differ > 1 ? " differ from %s" : " differs from %s", base);
     }
     if (differ && differ < n) {
         text_add(r->t, ", of ");
-        add_names(r, f, false);
+        rank_add_names(r, f, false);
         text_add(r->t, " no difference is detected");
     }
     if (n > 1) text_add(r->t, " (%d comparisons, Holm's correction)", n);
@@ -120,7 +120,7 @@ static double end_loss(const Comparison *c, const Variant *v) {
     return compare_trained(c, v).end.mean;
 }
 
-static double step_seconds(const Comparison *c, const Variant *v) {
+static double rank_step_seconds(const Comparison *c, const Variant *v) {
     return stats_median(v->timing.seconds, c->rounds);
 }
 
@@ -142,7 +142,7 @@ static void add_loss(const Comparison *c, Text *t) {
 }
 
 static void add_time(const Comparison *c, Text *t) {
-    Ranking r = rank(c, step_seconds, UNIT_SECONDS, t);
+    Ranking r = rank(c, rank_step_seconds, UNIT_SECONDS, t);
     text_add(t, "Shortest step: ");
     add_order(&r);
     if (c->rounds < 2) text_add(t, " (one round, which tells nothing of differences)");

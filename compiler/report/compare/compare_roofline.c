@@ -33,7 +33,7 @@ static bool dot_of(const Comparison *c, const Role *r, int variant, Dot *d) {
         && d->intensity > 0;
 }
 
-static double across(const Roof *f, double intensity) {
+static double roofline_across(const Roof *f, double intensity) {
     return LEFT + (RIGHT - LEFT) * (log10(intensity) - f->left) / (f->right - f->left);
 }
 
@@ -41,7 +41,7 @@ static double upwards(const Roof *f, double rate) {
     return TOP + TALL * (f->high - log10(rate)) / (f->high - f->low);
 }
 
-static void scale(Roof *f, const Role *role, int n) {
+static void roofline_scale(Roof *f, const Role *role, int n) {
     double ridge = log10(f->peak / f->bandwidth);
     f->left = fmin(-1, floor(ridge)), f->right = fmax(2, ceil(ridge));
     f->low = floor(log10(f->peak)) - 2, f->high = ceil(log10(f->peak) + 0.1);
@@ -56,7 +56,7 @@ static void scale(Roof *f, const Role *role, int n) {
         }
 }
 
-static void draw_axes(const Roof *f) {
+static void roofline_draw_axes(const Roof *f) {
     char text[32];
     for (double p = f->low; p <= f->high; p++) {
         double y = upwards(f, pow(10, p));
@@ -65,7 +65,7 @@ static void draw_axes(const Roof *f) {
         svg_text(f->t, LEFT - 8, y + 4, "soft", "end", 12, text);
     }
     for (double p = f->left; p <= f->right; p++) {
-        double x = across(f, pow(10, p));
+        double x = roofline_across(f, pow(10, p));
         print_figures(text, pow(10, p), 6);
         svg_line(f->t, x, TOP, x, TOP + TALL, "line");
         svg_text(f->t, x, TOP + TALL + 17, "soft", p == f->right ? "end" : "middle", 12, text);
@@ -82,17 +82,17 @@ static void draw_roof(const Roof *f) {
     text_add(f->t,
              "<path fill=\"none\" style=\"stroke:var(--ink);stroke-width:1.6\" d=\"M%.1f %.1fL%.1f "
              "%.1fH%d\"/>\n",
-             across(f, from), upwards(f, from * f->bandwidth), across(f, ridge),
+             roofline_across(f, from), upwards(f, from * f->bandwidth), roofline_across(f, ridge),
              upwards(f, f->peak), RIGHT);
 }
 
-static void draw_dot(const Roof *f, const Role *r, int variant, double whole) {
+static void roofline_draw_dot(const Roof *f, const Role *r, int variant, double whole) {
     Dot d;
     if (!dot_of(f->c, r, variant, &d)) return;
     text_add(
         f->t,
         "<circle class=\"c%d\" fill-opacity=\".75\" r=\"%.1f\" cx=\"%.1f\" cy=\"%.1f\"><title>",
-        variant % SVG_COLOURS, 3 + 14 * sqrt(d.seconds / whole), across(f, d.intensity),
+        variant % SVG_COLOURS, 3 + 14 * sqrt(d.seconds / whole), roofline_across(f, d.intensity),
         upwards(f, d.rate));
     svg_escaped(f->t, r->name);
     text_add(f->t, " of ");
@@ -107,7 +107,7 @@ static void draw_dots(const Roof *f, const Role *role, int n) {
         whole = fmax(whole, stats_median(f->c->variant[i].timing.seconds, f->c->rounds));
     for (int k = 0; k < n; k++)
         for (int i = 0; i < f->c->n; i++)
-            draw_dot(f, &role[k], i, whole);
+            roofline_draw_dot(f, &role[k], i, whole);
 }
 
 void page_roofline(const Comparison *c, Text *t) {
@@ -129,9 +129,9 @@ void page_roofline(const Comparison *c, Text *t) {
                  "<figure style=\"max-width:560px\"><figcaption><span>the line: %s GFLOP/s, "
                  "%s GB/s</span></figcaption>\n",
                  FIGURES(f.peak, 3), FIGURES(f.bandwidth, 3));
-        scale(&f, role, n);
+        roofline_scale(&f, role, n);
         svg_begin(t, "roofline", WIDTH, HEIGHT);
-        draw_axes(&f);
+        roofline_draw_axes(&f);
         draw_roof(&f);
         draw_dots(&f, role, n);
         text_add(t, "</svg></figure>\n");

@@ -43,7 +43,7 @@ typedef struct Scatter {
 /* == Values =============================================================== */
 
 /* Of a step; where nothing was measured, of the runs' logs. */
-static double step_seconds(const Comparison *c, const Variant *v) {
+static double scatter_step_seconds(const Comparison *c, const Variant *v) {
     double sum = 0;
     if (c->rounds) return stats_median(v->timing.seconds, c->rounds);
     for (int s = 0; s < c->seeds; s++)
@@ -60,13 +60,13 @@ static Whisker moved(double base, const Estimate *e, bool ratio) {
 
 static void take_values(Scatter *p) {
     const Comparison *c = p->c;
-    double base_time = step_seconds(c, c->variant),
+    double base_time = scatter_step_seconds(c, c->variant),
            base_loss = compare_trained(c, c->variant).end.mean;
     p->unit = base_time < 1 ? 1e3 : 1;
     for (int i = 0; i < c->n; i++) {
         Estimate loss = compare_difference_of(c, &c->variant[i], FAMILY_LOSS),
                  time = compare_difference_of(c, &c->variant[i], FAMILY_TIME);
-        if (!c->rounds) time.mean = step_seconds(c, &c->variant[i]) / base_time - 1;
+        if (!c->rounds) time.mean = scatter_step_seconds(c, &c->variant[i]) / base_time - 1;
         p->time[i] = moved(base_time * p->unit, &time, true);
         p->loss[i] = moved(base_loss, &loss, false);
     }
@@ -95,7 +95,7 @@ static double inside(const Scale *s, double value) { return fmin(fmax(value, s->
 
 /* == The picture ========================================================== */
 
-static void draw_axes(const Scatter *p) {
+static void scatter_draw_axes(const Scatter *p) {
     char text[32];
     const Scale *x = &p->across, *y = &p->up;
     for (double v = y->tick * ceil(y->low / y->tick); v <= y->high; v += y->tick) {
@@ -123,7 +123,7 @@ static void draw_baseline(Scatter *p) {
 }
 
 /* A bar ends with a stroke, unless it goes on outside of the picture. */
-static void draw_bar(Scatter *p, int i, bool along) {
+static void scatter_draw_bar(Scatter *p, int i, bool along) {
     const Whisker *s = along ? &p->time[i] : &p->loss[i];
     const Scale *scale = along ? &p->across : &p->up;
     double other = along ? pixel(&p->up, p->loss[i].at) : pixel(&p->across, p->time[i].at);
@@ -146,7 +146,7 @@ static void draw_bar(Scatter *p, int i, bool along) {
                     : (LabelBox){ other - 4, low, other + 4, high });
 }
 
-static void draw_dot(const Scatter *p, int i) {
+static void scatter_draw_dot(const Scatter *p, int i) {
     const Whisker *x = &p->time[i], *y = &p->loss[i];
     char step[32];
     text_add(p->t, "<circle class=\"c%d\" r=\"%d\" cx=\"%.1f\" cy=\"%.1f\"><title>",
@@ -169,15 +169,15 @@ static void draw_name(Scatter *p, int i) {
 static void draw(Scatter *p) {
     int n = p->c->n;
     svg_begin(p->t, "loss against time per step", WIDTH, HEIGHT);
-    draw_axes(p);
+    scatter_draw_axes(p);
     draw_baseline(p);
     for (int i = 0; i < n; i++) {
         double x = pixel(&p->across, p->time[i].at), y = pixel(&p->up, p->loss[i].at);
         boxes_add(&p->boxes, (LabelBox){ x - DOT - 1, y - DOT - 1, x + DOT + 1, y + DOT + 1 });
-        draw_bar(p, i, true), draw_bar(p, i, false);
+        scatter_draw_bar(p, i, true), scatter_draw_bar(p, i, false);
     }
     for (int i = n; i-- > 0;)
-        draw_dot(p, i);
+        scatter_draw_dot(p, i);
     for (int i = 0; i < n; i++)
         draw_name(p, i);
     text_add(p->t, "</svg>");

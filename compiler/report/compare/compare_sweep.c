@@ -25,7 +25,7 @@ typedef struct SweepPlot {
 } SweepPlot;
 
 /* Rates differ by factors. */
-static double across(const SweepPlot *p, double rate) {
+static double sweep_across(const SweepPlot *p, double rate) {
     return p->left + 14 + (RIGHT - p->left - 28) * log(rate / p->least) / log(p->most / p->least);
 }
 
@@ -48,7 +48,7 @@ static double middle(const Comparison *c, const Variant *v) {
 }
 
 /* Rates that are far too high would leave the others no room: they are above the picture. */
-static void scale(SweepPlot *p) {
+static void sweep_scale(SweepPlot *p) {
     const Comparison *c = p->c;
     double top = -INFINITY, middles = -INFINITY;
     p->least = p->low = INFINITY, p->most = -INFINITY;
@@ -76,7 +76,7 @@ static int next_rate(const Comparison *c, double above) {
     return found;
 }
 
-static void draw_axes(const SweepPlot *p) {
+static void sweep_draw_axes(const SweepPlot *p) {
     double last = -APART;
     char text[32];
     for (double y = p->tick * ceil(p->low / p->tick); y <= p->high; y += p->tick) {
@@ -86,7 +86,7 @@ static void draw_axes(const SweepPlot *p) {
     }
     svg_line(p->t, p->left, TOP + TALL, RIGHT, TOP + TALL, "flow");
     for (int k = next_rate(p->c, 0); k >= 0; k = next_rate(p->c, p->c->rate[k])) {
-        double x = across(p, p->c->rate[k]);
+        double x = sweep_across(p, p->c->rate[k]);
         svg_line(p->t, x, TOP + TALL, x, TOP + TALL + 5, "flow");
         if (x - last < APART) continue; /* there is no room for its name */
         rate_text(p->c, k, text);
@@ -97,11 +97,11 @@ static void draw_axes(const SweepPlot *p) {
     svg_vertical(p->t, SVG_NAME, TOP + TALL / 2.0, "loss at the end, nats per token");
 }
 
-static void draw_dot(const SweepPlot *p, int variant, int k) {
+static void sweep_draw_dot(const SweepPlot *p, int variant, int k) {
     const Variant *v = &p->c->variant[variant];
     bool best = v->lr == p->c->rate[k];
     bool above = v->swept[k] > p->high;
-    double x = across(p, p->c->rate[k]), y = above ? 0 : upwards(p, v->swept[k]);
+    double x = sweep_across(p, p->c->rate[k]), y = above ? 0 : upwards(p, v->swept[k]);
     char rate[32];
     if (best)
         text_add(p->t,
@@ -129,7 +129,7 @@ static void draw_line(const SweepPlot *p, int variant) {
     for (int k = next_rate(p->c, 0); k >= 0; k = next_rate(p->c, p->c->rate[k])) {
         bool there = isfinite(v->swept[k]);
         if (there)
-            text_add(p->t, "%c%.1f %.1f", begun ? 'L' : 'M', across(p, p->c->rate[k]),
+            text_add(p->t, "%c%.1f %.1f", begun ? 'L' : 'M', sweep_across(p, p->c->rate[k]),
                      upwards(p, v->swept[k]));
         begun = there;
     }
@@ -138,7 +138,7 @@ static void draw_line(const SweepPlot *p, int variant) {
 
 static void draw_dots(const SweepPlot *p, int variant) {
     for (int k = 0; k < p->c->rates; k++)
-        if (isfinite(p->c->variant[variant].swept[k])) draw_dot(p, variant, k);
+        if (isfinite(p->c->variant[variant].swept[k])) sweep_draw_dot(p, variant, k);
 }
 
 /* "; haares at 3" of rates whose loss is none, or is above the picture */
@@ -163,7 +163,7 @@ static void add_named(const SweepPlot *p, bool diverged, const char *words) {
 void page_sweep(const Comparison *c, Text *t) {
     SweepPlot p = { .c = c, .t = t };
     if (!c->rates) return;
-    scale(&p);
+    sweep_scale(&p);
     text_add(t,
              "<figure><figcaption>Loss at each learning rate<span>after the last step from the "
              "first seed; in a ring: the rate that was taken for all seeds");
@@ -171,7 +171,7 @@ void page_sweep(const Comparison *c, Text *t) {
     add_named(&p, true, "; diverged: ");
     text_add(t, "</span></figcaption>\n");
     svg_begin(t, "Loss at each learning rate", WIDTH, HEIGHT);
-    draw_axes(&p);
+    sweep_draw_axes(&p);
     text_add(t,
              "<clipPath id=\"clip-sweep\"><rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
              "height=\"%d\"/></clipPath>\n",

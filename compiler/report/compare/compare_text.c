@@ -57,7 +57,7 @@ static int word_length(const char *words) {
 }
 
 /* Words, broken where a terminal's row ends. */
-static void add_words(int columns, const char *words, Text *t) {
+static void text_add_words(int columns, const char *words, Text *t) {
     int at = 0;
     while (*words) {
         int n = word_length(words);
@@ -94,7 +94,7 @@ static size_t head_length(const char *head, size_t room) {
 }
 
 /* "2 attnres"; what is cut ends with dots. */
-static void add_head(const Comparison *c, int i, Text *t) {
+static void text_add_head(const Comparison *c, int i, Text *t) {
     enum { ROOM = NUMBER + DIFFERENCE };
     char head[sizeof c->variant->label + 16];
     print_text(head, sizeof head, "%d %s", i + 1, c->variant[i].label);
@@ -107,7 +107,7 @@ static void add_heads(const ColumnBlock *b, const char *title) {
     text_add(b->t, "\n");
     add_label(b, title);
     for (int i = b->from; i < b->to; i++)
-        add_head(b->c, i, b->t);
+        text_add_head(b->c, i, b->t);
     text_add(b->t, "\n");
 }
 
@@ -129,7 +129,7 @@ static void add_variants(const Comparison *c, Text *t) {
                  i ? "" : " (baseline)");
         text_add(t, "%3d  ", i + 1);
         if (line.failed) t->failed = true;
-        else add_words(c->columns ? c->columns - 5 : 0, line.at, t);
+        else text_add_words(c->columns ? c->columns - 5 : 0, line.at, t);
         text_free(&line);
     }
 }
@@ -191,7 +191,7 @@ static void add_roles(const ColumnBlock *b, const Role *role, int n) {
                  b->c->rounds ? "take" : "should take");
     text_add(&words, "; the others do the same work");
     if (words.failed) b->t->failed = true;
-    else add_words(b->c->columns, words.at, b->t);
+    else text_add_words(b->c->columns, words.at, b->t);
     text_free(&words);
 }
 
@@ -232,7 +232,7 @@ static void add_paragraph(const Comparison *c, void (*add)(const Comparison *, T
     Text words = { 0 };
     add(c, &words);
     if (words.failed) t->failed = true;
-    else if (words.length) add_words(c->columns, words.at, t);
+    else if (words.length) text_add_words(c->columns, words.at, t);
     text_free(&words);
 }
 
@@ -248,12 +248,12 @@ static void add_verdicts(const Comparison *c, Text *t) {
     if (all.failed) t->failed = true;
     for (char *line = all.at, *end; line && (end = strchr(line, '\n')); line = end + 1) {
         *end = 0;
-        add_words(c->columns, line, t);
+        text_add_words(c->columns, line, t);
     }
     text_free(&all);
 }
 
-static void add_legend(const Comparison *c, Text *t) {
+static void text_add_legend(const Comparison *c, Text *t) {
     if (c->rounds || c->text) text_add(t, "~ no difference detected");
     if (c->rounds > 1)
         text_add(t,
@@ -261,7 +261,9 @@ static void add_legend(const Comparison *c, Text *t) {
                  "time; kernels are compared one by one, without a correction for their number");
 }
 
-static void add_routes(const Comparison *c, Text *t) { text_add(t, "%s", compare_routes_note(c)); }
+static void text_add_routes(const Comparison *c, Text *t) {
+    text_add(t, "%s", compare_routes_note(c));
+}
 
 void compare_text(const Comparison *c, Text *t) {
     int n, step = columns_at_once(c);
@@ -285,8 +287,8 @@ void compare_text(const Comparison *c, Text *t) {
         add_roles(&b, role, n);
     }
     if (c->rounds || c->text) text_add(t, "\n");
-    add_paragraph(c, add_legend, t);
+    add_paragraph(c, text_add_legend, t);
     if (*compare_routes_note(c)) text_add(t, "\n");
-    add_paragraph(c, add_routes, t);
+    add_paragraph(c, text_add_routes, t);
     free(role);
 }

@@ -16,23 +16,25 @@ static double routed_of(const TrainRun *r) {
     return r->routes ? sum / r->routes : NAN;
 }
 
-static double end_of(const TrainRun *r) {
+static double training_end_of(const TrainRun *r) {
     return r->evaluations ? r->value[r->evaluations - 1] : (double)INFINITY;
 }
 
 /* Evaluations of a part of the text: all but the last. */
-static int parts_of(const TrainRun *r) { return r->evaluations > 1 ? r->evaluations - 1 : 1; }
+static int training_parts_of(const TrainRun *r) {
+    return r->evaluations > 1 ? r->evaluations - 1 : 1;
+}
 
 static double lowest_part(const TrainRun *r) {
     double lowest = INFINITY;
-    for (int i = 0; i < parts_of(r); i++)
+    for (int i = 0; i < training_parts_of(r); i++)
         lowest = fmin(lowest, r->value[i]);
     return lowest;
 }
 
 /* Seconds of training until the first evaluation at 'loss' or below; NAN: never. */
 static double seconds_to(const Comparison *c, const Variant *v, const TrainRun *r, double loss) {
-    for (int i = 0; i < parts_of(r); i++)
+    for (int i = 0; i < training_parts_of(r); i++)
         if (r->value[i] <= loss) return compare_seconds(c, v, r, r->step[i]);
     return NAN;
 }
@@ -44,8 +46,9 @@ TrainingResult compare_trained(const Comparison *c, const Variant *v) {
     int n = c->seeds;
     for (int s = 0; s < n; s++) {
         const TrainRun *other = &c->variant->run[s];
-        double base = end_of(other), time = seconds_to(c, v, &v->run[s], lowest_part(other));
-        end[s] = end_of(&v->run[s]);
+        double base = training_end_of(other),
+               time = seconds_to(c, v, &v->run[s], lowest_part(other));
+        end[s] = training_end_of(&v->run[s]);
         difference[s] = end[s] - base;
         routed[s] = routed_of(&v->run[s]);
         first[s] = v->run[s].has_first ? v->run[s].first : NAN;

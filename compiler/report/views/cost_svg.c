@@ -10,7 +10,8 @@
 
 enum { LEFT = 100, RIGHT = 370, LONG = 130, TOP = 74, HEAD = 26, ROW = 24, GAP = 30 };
 
-static void draw_bar(Text *t, double x, double y, double part, int colour, const char *number) {
+static void cost_svg_draw_bar(Text *t, double x, double y, double part, int colour,
+                              const char *number) {
     char words[64];
     text_add(t, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"15\"/>\n",
              colour, x, y - 12, fmax(LONG * part, part > 0 ? 0.5 : 0));
@@ -18,15 +19,15 @@ static void draw_bar(Text *t, double x, double y, double part, int colour, const
     svg_text(t, x + LONG * part + 6, y, "soft", "start", 40, words);
 }
 
-static double part_of(double own, double all) { return all > 0 ? own / all : 0; }
+static double cost_svg_part_of(double own, double all) { return all > 0 ? own / all : 0; }
 
 static void draw_family(const Report *r, const ReportFamily *f, int kind, double y, Text *t) {
     char number[32];
     svg_text(t, LEFT - 8, y, "ink", "end", 14, f->name);
-    draw_bar(t, LEFT, y, part_of(f->work[kind].flops, r->work[kind].flops), 0,
-             human_flops(number, f->work[kind].flops));
-    draw_bar(t, RIGHT, y, part_of(f->work[kind].bytes, r->work[kind].bytes), 1,
-             human_bytes(number, f->work[kind].bytes));
+    cost_svg_draw_bar(t, LEFT, y, cost_svg_part_of(f->work[kind].flops, r->work[kind].flops), 0,
+                      human_flops(number, f->work[kind].flops));
+    cost_svg_draw_bar(t, RIGHT, y, cost_svg_part_of(f->work[kind].bytes, r->work[kind].bytes), 1,
+                      human_bytes(number, f->work[kind].bytes));
 }
 
 /* Returns where it ends. */

@@ -26,14 +26,14 @@ typedef struct Fold {
 
 static bool is_inline(const Node *n) { return n->op == OP_param || n->op == OP_fill; }
 
-static const char *site_of(const Node *n) { return n->site ? n->site : "model"; }
+static const char *fold_site_of(const Node *n) { return n->site ? n->site : "model"; }
 
 static bool same_part(const Fold *f, const Node *a, const Node *b) {
     int layer = f->layer[a->id];
-    return layer == f->layer[b->id] && (layer >= 0 || !strcmp(site_of(a), site_of(b)));
+    return layer == f->layer[b->id] && (layer >= 0 || !strcmp(fold_site_of(a), fold_site_of(b)));
 }
 
-static void add_operand(Fold *f, const Node *n, const Node *user) {
+static void fold_add_operand(Fold *f, const Node *n, const Node *user) {
     int from = n->op == OP_param ? site_layer(n->attr->name) : f->layer[n->id],
         to = f->layer[user->id];
     if (n->op == OP_fill) text_json_number(f->t, n->attr->value);
@@ -41,7 +41,7 @@ static void add_operand(Fold *f, const Node *n, const Node *user) {
     else if (n->op == OP_param)
         text_add(f->t, "%s", from == to ? site_inside(n->attr->name) : n->attr->name);
     else if (same_part(f, n, user)) text_add(f->t, "%d", f->number[n->id]);
-    else if (from < 0) text_add(f->t, "%s.%d", site_of(n), f->number[n->id]);
+    else if (from < 0) text_add(f->t, "%s.%d", fold_site_of(n), f->number[n->id]);
     else text_add(f->t, "layers.%d.%d", from, f->number[n->id]);
 }
 
@@ -55,13 +55,13 @@ static void add_op(Text *t, const Node *n) {
     free(text);
 }
 
-static void add_line(Fold *f, const Node *n) {
+static void fold_add_line(Fold *f, const Node *n) {
     Text *t = f->t;
     size_t from = t->length;
     text_add(t, "  %d = ", f->number[n->id]);
     add_op(t, n);
     for (int i = 0; i < n->nin; i++)
-        text_add(t, i ? ", " : " "), add_operand(f, n->in[i], n);
+        text_add(t, i ? ", " : " "), fold_add_operand(f, n->in[i], n);
     while (!t->failed && t->length < from + 60)
         text_bytes(t, " ", 1);
     text_add(t, " %s", shape_text(n->g, &n->shape));
@@ -75,9 +75,9 @@ static char *part_text(Fold *f, int layer, const char *site) {
     f->t = &t;
     for (int i = 0; i < f->g->n; i++) {
         const Node *n = f->g->node[i];
-        if (is_inline(n) || f->layer[i] != layer || (layer < 0 && strcmp(site_of(n), site)))
+        if (is_inline(n) || f->layer[i] != layer || (layer < 0 && strcmp(fold_site_of(n), site)))
             continue;
-        add_line(f, n);
+        fold_add_line(f, n);
     }
     text_add(&t, "%s", "");
     f->t = before;
@@ -108,7 +108,7 @@ static void add_equal(Fold *f, int first, int last) {
     if (first < last) text_add(f->t, "layers %d to %d: as layer %d\n", first, last, first - 1);
 }
 
-static void add_layers(Fold *f, int layers) {
+static void fold_add_layers(Fold *f, int layers) {
     char *shown = NULL, name[32];
     int first = 0; /* of the layers that are as the one shown */
     for (int i = 0; i < layers; i++) {
@@ -140,10 +140,11 @@ static void add_sites(Fold *f, bool before) {
         start++;
     for (int i = before ? 0 : start; i < (before ? start : g->n); i++) {
         const Node *n = g->node[i];
-        const char *site = site_of(n);
+        const char *site = fold_site_of(n);
         bool seen = is_inline(n) || f->layer[i] >= 0;
         for (int k = 0; !seen && k < i; k++)
-            seen = f->layer[k] < 0 && !is_inline(g->node[k]) && !strcmp(site_of(g->node[k]), site);
+            seen = f->layer[k] < 0 && !is_inline(g->node[k])
+                && !strcmp(fold_site_of(g->node[k]), site);
         if (seen) continue;
         char *lines = part_text(f, -1, site);
         if (lines) add_part(f, site, lines);
@@ -160,7 +161,7 @@ void report_graph_folded(const Report *r, Text *t) {
     if (f.layer && f.number) {
         number_nodes(&f);
         add_sites(&f, true);
-        add_layers(&f, (int)r->model->layers);
+        fold_add_layers(&f, (int)r->model->layers);
         add_sites(&f, false);
     } else {
         t->failed = true;

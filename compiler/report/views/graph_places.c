@@ -19,7 +19,7 @@ typedef struct Places {
     int n;
 } Places;
 
-static void add_place(void *user, const Node *n) {
+static void places_add_place(void *user, const Node *n) {
     Places *x = user;
     int step = work_step(x->p, n);
     if (n->shape.lead != LEAD_TOKENS || n->shape.type == I32 || step < 0 || step >= x->before)
@@ -40,7 +40,7 @@ void graph_draw_places(const Drawing *d, const LayerRun *g, int i, double x_at, 
     static char name[PLACES + 1][DEPTH_NAME];
     Text line = { 0 };
     x = (Places){ .p = d->p, .before = g->from };
-    graph_for_reads(d, g->box[i].step, add_place, &x);
+    graph_for_reads(d, g->box[i].step, places_add_place, &x);
     if (!x.n) return;
     x.site[x.n] = "";
     depth_names(x.site, x.n + 1, name);

@@ -27,7 +27,7 @@ void report_graph_text(const Report *r, Text *t) {
 
 /* == What is drawn ======================================================== */
 
-static void widen(Spread *r, int n, bool first) {
+static void graph_view_widen(Spread *r, int n, bool first) {
     if (first || n < r->least) r->least = n;
     if (first || n > r->most) r->most = n;
 }
@@ -38,7 +38,7 @@ static void stretch(Range *r, double x, bool first) {
 }
 
 /* The kind of a call: the kernel of an anchor, a row kernel's place in its layer. */
-static const char *kind_of(const Drawing *d, int step) {
+static const char *graph_view_kind_of(const Drawing *d, int step) {
     const Step *s = &d->p->step[step];
     const PlannedStep *cost = &d->r->planned.step[PROGRAM_LOGITS][step];
     if (s->kind == STEP_ANCHOR) return d->r->planned.code.kernel[cost->kernel].name;
@@ -47,7 +47,7 @@ static const char *kind_of(const Drawing *d, int step) {
 
 static bool same_kinds(const Drawing *d, int a, int b, int n) {
     for (int i = 0; i < n; i++)
-        if (strcmp(kind_of(d, a + i), kind_of(d, b + i))
+        if (strcmp(graph_view_kind_of(d, a + i), graph_view_kind_of(d, b + i))
             || d->p->step[a + i].kind != d->p->step[b + i].kind)
             return false;
     return true;
@@ -82,7 +82,7 @@ static void count_read(void *user, const Node *n) {
     r->earlier += step >= 0 && step < r->before;
 }
 
-static int operations(const Step *s) {
+static int graph_view_operations(const Step *s) {
     int n = 0;
     for (int i = 0; i < s->n; i++)
         n += op_info[s->node[i]->op].class != VIEW;
@@ -92,9 +92,9 @@ static int operations(const Step *s) {
 static void count_box(const Drawing *d, Box *b, int step, int first_step, bool first) {
     Reads reads = { d->p, first_step, 0, 0 };
     graph_for_reads(d, step, count_read, &reads);
-    widen(&b->operations, operations(&d->p->step[step]), first);
-    widen(&b->reads, reads.reads, first);
-    widen(&b->earlier, reads.earlier, first);
+    graph_view_widen(&b->operations, graph_view_operations(&d->p->step[step]), first);
+    graph_view_widen(&b->reads, reads.reads, first);
+    graph_view_widen(&b->earlier, reads.earlier, first);
     Work w = report_step_work(d->r, PROGRAM_LOGITS, step);
     stretch(&b->flops, w.flops, first);
     stretch(&b->bytes, w.bytes, first);
@@ -149,11 +149,11 @@ static void add_range(Text *t, Spread r, const char *what) {
     else text_add(t, "%d\xe2\x80\x93%d %ss", r.least, r.most, what);
 }
 
-static bool same(Range r) { return r.most - r.least <= 1e-6 * r.most; }
+static bool graph_view_same(Range r) { return r.most - r.least <= 1e-6 * r.most; }
 
-static void add_numbers(Text *t, Range r, char *(*number)(char to[32], double x)) {
+static void graph_view_add_numbers(Text *t, Range r, char *(*number)(char to[32], double x)) {
     char a[32], b[32];
-    if (!same(r)) text_add(t, "%s\xe2\x80\x93", number(a, r.least));
+    if (!graph_view_same(r)) text_add(t, "%s\xe2\x80\x93", number(a, r.least));
     text_add(t, "%s", number(b, r.most));
 }
 
@@ -163,7 +163,7 @@ static bool alike(const LayerRun *g) {
         const Spread all[] = { b->operations, b->reads, b->earlier };
         for (int k = 0; k < 3; k++)
             if (all[k].least != all[k].most) return false;
-        if (!same(b->flops) || !same(b->bytes)) return false;
+        if (!graph_view_same(b->flops) || !graph_view_same(b->bytes)) return false;
     }
     return true;
 }
@@ -207,11 +207,11 @@ static void draw_box(const Drawing *d, const LayerRun *g, int i, double y) {
              BOX_X, y, BOX_WIDTH, BOX_HEIGHT);
     text_add(d->t, "<rect x=\"%d\" y=\"%.1f\" width=\"6\" height=\"%d\" class=\"c%d\"/>\n", BOX_X,
              y, BOX_HEIGHT, rows ? 1 : 0);
-    text_add(&line, rows ? "row kernel, %s" : "%s", kind_of(d, b->step));
+    text_add(&line, rows ? "row kernel, %s" : "%s", graph_view_kind_of(d, b->step));
     draw_text(d, BOX_X + 18, y + 19, "name", 46, &line);
-    add_numbers(&line, b->flops, human_flops);
+    graph_view_add_numbers(&line, b->flops, human_flops);
     text_add(&line, ", ");
-    add_numbers(&line, b->bytes, human_bytes);
+    graph_view_add_numbers(&line, b->bytes, human_bytes);
     text_add(&line, " per token");
     draw_text(d, BOX_X + 18, y + 36, "soft", 60, &line);
     add_range(&line, b->operations, "operation");

@@ -55,12 +55,12 @@ static void end_line(Listing *l, size_t from, const Node *n) {
 }
 
 /* In the lines themselves the user's line; apart from them the innermost, as in line tables. */
-static void add_place(Listing *l, const Node *n) {
+static void listing_add_place(Listing *l, const Node *n) {
     Loc at = l->places ? loc_innermost(n->loc) : n->loc;
     if (at.file) text_add(l->places ? l->places : l->t, "%s:%d", at.file, at.line);
 }
 
-static void next_line(Listing *l) {
+static void listing_next_line(Listing *l) {
     text_add(l->t, "\n");
     if (l->places) text_add(l->places, "\n");
 }
@@ -78,15 +78,15 @@ static void add_origin(Text *t, const Node *n) {
 
 /* == Row kernels ========================================================== */
 
-static int value_of(const Listing *l, const Node *n) {
+static int listing_value_of(const Listing *l, const Node *n) {
     return (int)(rows_value(l->rows, n) - l->rows->value);
 }
 
-static void add_operand(Listing *l, const Node *n) {
+static void listing_add_operand(Listing *l, const Node *n) {
     const RowValue *v = rows_value(l->rows, n);
     if (!v) text_add(l->t, "?");
     else if (n->op == OP_fill) text_json_number(l->t, n->attr->value);
-    else text_add(l->t, "%c%d", v->here ? 'v' : 'a', l->number[value_of(l, n)]);
+    else text_add(l->t, "%c%d", v->here ? 'v' : 'a', l->number[listing_value_of(l, n)]);
 }
 
 static void add_results(Listing *l, const RowValue *v) {
@@ -116,23 +116,23 @@ static void add_value(Listing *l, const RowValue *v) {
         text_add(l->t, " = ");
         add_printed(l->t, v->n, graph_print_op);
         for (int i = 0; i < node_reads(v->n); i++)
-            text_add(l->t, i ? ", " : " "), add_operand(l, v->n->in[i]);
+            text_add(l->t, i ? ", " : " "), listing_add_operand(l, v->n->in[i]);
     }
     end_line(l, from, v->n);
-    if (v->here) add_place(l, v->n), add_results(l, v);
+    if (v->here) listing_add_place(l, v->n), add_results(l, v);
     else if (v->series >= 0) add_series(l, v->n);
     else add_origin(l->t, v->n);
-    next_line(l);
+    listing_next_line(l);
 }
 
 static void add_token_sum(Listing *l, const Node *n) {
     size_t from = l->t->length;
     text_add(l->t, "  v%d = token_sum ", l->values++);
-    add_operand(l, n->in[0]);
+    listing_add_operand(l, n->in[0]);
     end_line(l, from, n);
-    add_place(l, n);
+    listing_add_place(l, n);
     text_add(l->t, "  -> sums of %d tokens", GRANULE);
-    next_line(l);
+    listing_next_line(l);
 }
 
 static void list_rows(Listing *l) {
@@ -151,7 +151,7 @@ static void list_anchor(Listing *l) {
         text_add(l->t, "  a%d", i);
         end_line(l, from, n->in[i]);
         add_origin(l->t, n->in[i]);
-        next_line(l);
+        listing_next_line(l);
     }
     size_t from = l->t->length;
     text_add(l->t, "  v0 = ");
@@ -159,8 +159,8 @@ static void list_anchor(Listing *l) {
     for (int i = 0; i < n->nin; i++)
         text_add(l->t, i ? ", a%d" : " a%d", i);
     end_line(l, from, n);
-    add_place(l, n);
-    next_line(l);
+    listing_add_place(l, n);
+    listing_next_line(l);
 }
 
 /* == A kernel ============================================================= */

@@ -64,7 +64,7 @@ static int colour_of(const MemoryKinds *k, const char *name) {
     return i < SVG_COLOURS ? i : SVG_COLOURS;
 }
 
-static void draw_keys(const MemoryKinds *k, Text *t) {
+static void memory_svg_draw_keys(const MemoryKinds *k, Text *t) {
     double x = 16;
     for (int i = 0; i < k->n && i < SVG_COLOURS; i++)
         x = svg_key(t, x, 50, i, k->name[i]);
@@ -165,7 +165,7 @@ void report_memory_svg(const Report *r, Text *t) {
     print_text(title, sizeof title, "%.64s: memory plan of %s", r->model->name,
                r->training ? "a training step" : "reading");
     svg_open(t, title, y - GAP + 52);
-    draw_keys(&kinds, t);
+    memory_svg_draw_keys(&kinds, t);
     for (int i = 0; i < panels; i++)
         draw_panel(&panel[i], item, n);
     draw_steps(p, y - GAP, t);

@@ -42,7 +42,7 @@ static double cache(const Report *r, int counting, int64_t length, double share)
         / 1e6;
 }
 
-static double across(const SharePanel *p, double length) {
+static double routed_svg_across(const SharePanel *p, double length) {
     double part = p->logarithmic ? log(length / p->shortest) / log(p->longest / p->shortest)
                                  : length / p->longest;
     return LEFT + (RIGHT - LEFT) * part;
@@ -56,7 +56,7 @@ static double up(const SharePanel *p, double value) {
 
 static void mark_length(const SharePanel *p, double length) {
     char text[32];
-    double x = across(p, length);
+    double x = routed_svg_across(p, length);
     svg_line(p->t, x, p->top + TALL, x, p->top + TALL + 5, "flow");
     print_text(text, sizeof text, "%.0f", length);
     svg_text(p->t, x, p->top + TALL + 20, "soft", "middle", 20, text);
@@ -86,7 +86,7 @@ static void mark_values(const SharePanel *p) {
     }
 }
 
-static void draw_axes(const SharePanel *p, const char *title, const char *name) {
+static void routed_svg_draw_axes(const SharePanel *p, const char *title, const char *name) {
     svg_text(p->t, LEFT, p->top - 14, "name", "start", 90, title);
     mark_values(p);
     svg_line(p->t, LEFT, p->top + TALL, RIGHT, p->top + TALL, "flow");
@@ -112,7 +112,7 @@ static void draw_curve(const SharePanel *p, const Report *r, const char *class, 
              countings[counting].dash);
     for (int i = 0; i < POINTS; i++) {
         double length = length_of(p, i), y = p->value(r, counting, (int64_t)length, share);
-        text_add(p->t, "%c%.1f %.1f", i ? 'L' : 'M', across(p, length), up(p, y));
+        text_add(p->t, "%c%.1f %.1f", i ? 'L' : 'M', routed_svg_across(p, length), up(p, y));
     }
     text_add(p->t, "\"/>\n");
 }
@@ -136,7 +136,7 @@ static double draw_dash(Text *t, double x, double y, int counting) {
     return x + 34 + 200;
 }
 
-static void draw_keys(const Report *r, Text *t) {
+static void routed_svg_draw_keys(const Report *r, Text *t) {
     double x = 16;
     for (int s = 0; s < r->asked.shares; s++) {
         char name[96];
@@ -155,7 +155,7 @@ static void draw_keys(const Report *r, Text *t) {
 
 /* == The picture ========================================================== */
 
-static double longest(const RoutedOptions *o) {
+static double routed_svg_longest(const RoutedOptions *o) {
     double most = 0;
     for (int i = 0; i < o->lengths; i++)
         most = fmax(most, (double)o->length[i]);
@@ -187,7 +187,7 @@ typedef struct RoutedPanels {
 } RoutedPanels;
 
 static RoutedPanels panels_of(const Report *r, Text *t) {
-    double from = shortest(&r->asked), to = longest(&r->asked);
+    double from = shortest(&r->asked), to = routed_svg_longest(&r->asked);
     if (from == to) from = fmax(to / 16, 1), to = fmax(to, 2);
     RoutedPanels p = { { r, TOP, most_work(r), from, to, true, relative_work, t },
                        { r, TOP + TALL + BETWEEN, 0, from, to, false, cache, t },
@@ -205,12 +205,12 @@ double report_routed_height(const Report *r) {
 void report_routed_picture(const Report *r, Text *t) {
     RoutedPanels p = panels_of(r, t);
     svg_text(t, 16, 26, "title", "start", 70, "What routes leave");
-    draw_keys(r, t);
-    draw_axes(&p.work, "FLOPs", "share of the model's without routes");
+    routed_svg_draw_keys(r, t);
+    routed_svg_draw_axes(&p.work, "FLOPs", "share of the model's without routes");
     svg_line(t, LEFT, up(&p.work, 1), RIGHT, up(&p.work, 1), "curve plain");
     draw_curves(&p.work);
     if (!p.caches) return;
-    draw_axes(&p.held, "Keys and values of a sequence", "MB");
+    routed_svg_draw_axes(&p.held, "Keys and values of a sequence", "MB");
     for (int i = 0; i < COUNT_TRAINING; i++)
         draw_curve(&p.held, r->dense, "plain", i, NAN);
     draw_curves(&p.held);

@@ -21,7 +21,7 @@ static void cell_bytes(Text *t, int width, double bytes) {
     text_add(t, "%*s", width, isfinite(bytes) ? human_bytes(text, bytes) : "-");
 }
 
-static void add_line(const Report *r, Text *t, int64_t length, double share) {
+static void view_add_line(const Report *r, Text *t, int64_t length, double share) {
     RoutedCost c = routed_cost(r, length, share);
     text_add(t, "%10" PRId64, length);
     for (int i = 0; i < (r->training ? COUNTINGS : COUNT_TRAINING); i++)
@@ -32,7 +32,7 @@ static void add_line(const Report *r, Text *t, int64_t length, double share) {
     text_add(t, "\n");
 }
 
-static void add_table(const Report *r, Text *t, double share) {
+static void view_add_table(const Report *r, Text *t, double share) {
     char routed[96];
     int known, n = routed_lists(r, &known);
     routed_share_text(r, share, routed, sizeof routed);
@@ -43,13 +43,13 @@ static void add_table(const Report *r, Text *t, double share) {
     if (r->training) text_add(t, "%11s", "training");
     text_add(t, "%14s%11s%11s\n", "published", "held", "of dense");
     for (int i = 0; i < r->asked.lengths; i++)
-        add_line(r, t, r->asked.length[i], share);
+        view_add_line(r, t, r->asked.length[i], share);
 }
 
 void report_routed_text(const Report *r, Text *t) {
     if (!r->dense) return;
     for (int i = 0; i < r->asked.shares; i++)
-        add_table(r, t, r->asked.share[i]);
+        view_add_table(r, t, r->asked.share[i]);
     text_add(t,
              "\npublished    attention n x n, products of layers and routers, no embedding, no "
              "head; numbers of 2 bytes\n"
@@ -67,29 +67,29 @@ void report_routed_text(const Report *r, Text *t) {
 
 /* == JSON ================================================================= */
 
-static void number(Text *t, const char *before, const char *name, double value) {
+static void view_number(Text *t, const char *before, const char *name, double value) {
     text_add(t, "%s\"%s\": ", before, name);
     text_json_number(t, value);
 }
 
 static void add_countings(const Report *r, Text *t, const char *name, const double *value) {
     text_add(t, ", \"%s\": {", name);
-    number(t, "", "published", value[COUNT_PUBLISHED]);
-    number(t, ", ", "executed", value[COUNT_EXECUTED]);
-    if (r->training) number(t, ", ", "training", value[COUNT_TRAINING]);
+    view_number(t, "", "published", value[COUNT_PUBLISHED]);
+    view_number(t, ", ", "executed", value[COUNT_EXECUTED]);
+    if (r->training) view_number(t, ", ", "training", value[COUNT_TRAINING]);
     text_add(t, "}");
 }
 
 /* A share of null: each route's own. */
 static void add_object(const Report *r, Text *t, int64_t length, double share) {
     RoutedCost c = routed_cost(r, length, share);
-    number(t, "\n   {", "share", share);
+    view_number(t, "\n   {", "share", share);
     text_add(t, ", \"length\": %" PRId64, length);
     add_countings(r, t, "flops", c.flops);
     add_countings(r, t, "flops_of_dense", c.flops_of_dense);
-    number(t, ", \"cache_bytes\": {", "published", c.published_bytes);
-    number(t, ", ", "held", c.held_bytes);
-    number(t, "}, ", "cache_of_dense", c.bytes_of_dense);
+    view_number(t, ", \"cache_bytes\": {", "published", c.published_bytes);
+    view_number(t, ", ", "held", c.held_bytes);
+    view_number(t, "}, ", "cache_of_dense", c.bytes_of_dense);
     text_add(t, "}");
 }
 
@@ -99,11 +99,11 @@ void report_routed_json(const Report *r, Text *t) {
     for (int i = 1; i <= r->lists; i++) {
         text_add(t, "%s\n   {\"site\": ", between);
         text_json_string(t, r->list[i].site);
-        number(t, ", ", "share", r->list[i].own);
+        view_number(t, ", ", "share", r->list[i].own);
         text_add(t, "}");
         between = ",";
     }
-    number(t, "],\n  ", "assumed", routed_usual);
+    view_number(t, "],\n  ", "assumed", routed_usual);
     text_add(t, ",\n  \"parameters_of_dense\": %" PRId64 ",\n  \"costs\": [",
              r->dense->model->parameters);
     for (int s = 0; s < r->asked.shares; s++)

@@ -73,7 +73,7 @@ static void time(const Report *r, Text *t) {
                              : ", by rates of its kind: strata doctor --measure finds its own\n");
 }
 
-static void work(const Report *r, Text *t) {
+static void text_work(const Report *r, Text *t) {
     text_add(t, "work         per token, at %" PRId64 " tokens of context; a multiply-add is 2\n",
              r->model->context);
     work_line(t, "forward", &r->work[FORWARD]);
@@ -135,7 +135,7 @@ static void products(const Report *r, Text *t) {
                  all);
 }
 
-static void kernels(const Report *r, Text *t) {
+static void text_kernels(const Report *r, Text *t) {
     int kind = r->training ? TRAINING : FORWARD;
     text_add(t, "kernels      %d, called %d times %s\n", r->nkernel, r->work[kind].calls,
              r->training ? "a training step" : "a pass");
@@ -151,10 +151,10 @@ static void kernels(const Report *r, Text *t) {
 
 void report_text(const Report *r, Text *t) {
     shape(r, t);
-    work(r, t);
+    text_work(r, t);
     memory(r, t);
     reads(r, t);
-    kernels(r, t);
+    text_kernels(r, t);
     for (int i = 0; i < r->model->nnote; i++)
         text_add(t, "note: %s\n", r->model->note[i]);
 }

@@ -87,7 +87,7 @@ static Unread to_unread(lua_State *L, int at) {
 /* A parameter or a buffer of a name and a shape, the same one if it exists.  What asks for it is
 ** first, in the place of the site: messages count name and shape as they are typed.  The last
 ** argument is what to_unread takes. */
-static int named(lua_State *L, bool buffer) {
+static int core_named(lua_State *L, bool buffer) {
     Front *f = front(L);
     Shape s;
     const char *error, *what = luaL_checkstring(L, 1), *name = names_checked(L, 2);
@@ -111,8 +111,8 @@ static int named(lua_State *L, bool buffer) {
 
 /* param(what, name, {sizes}, "constant" | "normal" | "list" | "uniform", value, own); own: of code
 ** of the user's */
-static int call_param(lua_State *L) { return named(L, false); }
-static int call_buffer(lua_State *L) { return named(L, true); }
+static int call_param(lua_State *L) { return core_named(L, false); }
+static int call_buffer(lua_State *L) { return core_named(L, true); }
 
 /* == The graph ============================================================ */
 

@@ -13,7 +13,7 @@
 #define TENSOR "tensor"
 
 /* "[tokens,8] (mlp.lua:3)" */
-static const char *describe(lua_State *L, const Node *n) {
+static const char *tensor_describe(lua_State *L, const Node *n) {
     const char *shape = shape_text(n->g, &n->shape);
     if (!n->loc.file) return lua_pushstring(L, shape);
     return lua_pushfstring(L, "%s (%s:%d)", shape, n->loc.file, n->loc.line);
@@ -92,9 +92,9 @@ void tensor_list_shape(lua_State *L, int arg, const char *what, Shape *s) {
 /* == Building nodes ======================================================= */
 
 static _Noreturn void misfit(lua_State *L, Op op, int nin, Node **in, const char *error) {
-    const char *a = nin ? describe(L, in[0]) : "nothing";
-    const char *name = op_info[op].name, *b = nin > 1 ? describe(L, in[1]) : NULL;
-    const char *c = nin > 2 ? describe(L, in[2]) : NULL, *more = nin > 3 ? ", ..." : "";
+    const char *a = nin ? tensor_describe(L, in[0]) : "nothing";
+    const char *name = op_info[op].name, *b = nin > 1 ? tensor_describe(L, in[1]) : NULL;
+    const char *c = nin > 2 ? tensor_describe(L, in[2]) : NULL, *more = nin > 3 ? ", ..." : "";
     if (c)
         spec_fail(L, "%s: expected operands that fit (%s), found %s, %s and %s%s", name, error, a,
                   b, c, more);
@@ -155,7 +155,7 @@ static int meta_index(lua_State *L) {
     const Node *n = self(L);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "shape"))
         spec_fail(L, "expected x:shape(), all there is to ask of a tensor, found '%s' asked of %s",
-                  luaL_tolstring(L, 2, NULL), describe(L, n));
+                  luaL_tolstring(L, 2, NULL), tensor_describe(L, n));
     lua_pushcfunction(L, method_shape);
     return 1;
 }

@@ -9,13 +9,13 @@
 static Node *list_node(const Front *f, int list) { return (Node *)graph_list(f->g, list); }
 
 /* The rows of a value of all tokens that a list has; list 0: all of them. */
-static Node *rows_of(lua_State *L, Node *all, int list) {
+static Node *lists_rows_of(lua_State *L, Node *all, int list) {
     if (!list || all->shape.list == list) return all;
     Node *in[] = { all, list_node(front(L), list) };
     return tensor_build(L, OP_gather, 2, in, (Attr){ 0 });
 }
 
-Node *lists_worked_on(lua_State *L, Node *all) { return rows_of(L, all, front(L)->list); }
+Node *lists_worked_on(lua_State *L, Node *all) { return lists_rows_of(L, all, front(L)->list); }
 
 Node *lists_like(lua_State *L, int arg, const char *what, Node *all) {
     if (!option_find(L, arg, "of")) return lists_worked_on(L, all);
@@ -25,7 +25,7 @@ Node *lists_like(lua_State *L, int arg, const char *what, Node *all) {
                   !of ? lua_pushfstring(L, "a %s", luaL_typename(L, -1))
                       : (*of)->op == OP_rows ? "what rows() returned"
                                              : shape_text((*of)->g, &(*of)->shape));
-    return rows_of(L, all, (*of)->shape.list);
+    return lists_rows_of(L, all, (*of)->shape.list);
 }
 
 int lists_call_rows(lua_State *L) {
@@ -63,7 +63,7 @@ int lists_call_work_on(lua_State *L) {
 /* == Attempts ============================================================= */
 
 /* The message handler: what ends an attempt is no error. */
-static int told(lua_State *L) {
+static int lists_told(lua_State *L) {
     if (lua_rawequal(L, 1, lua_upvalueindex(1))) return 1;
     int raised = spec_handle_error(L);
     front(L)->raised = true;
@@ -75,7 +75,7 @@ static int told(lua_State *L) {
 int lists_call_attempt(lua_State *L) {
     int n = lua_gettop(L);
     lua_pushvalue(L, 1);
-    lua_pushcclosure(L, told, 1);
+    lua_pushcclosure(L, lists_told, 1);
     lua_insert(L, 2);
     int status = sandbox_call(L, n - 2, 2);
     bool ended = status && lua_rawequal(L, -1, 1);

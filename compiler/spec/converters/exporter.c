@@ -82,7 +82,7 @@ static void read_result(lua_State *L, int result, const Exporting *x) {
 }
 
 /* (exporting, library) */
-static int run(lua_State *L) {
+static int run_exporter(lua_State *L) {
     const Exporting *x = lua_touserdata(L, 1);
     int library = 2;
     files_open(L, x->r->spec);
@@ -122,7 +122,7 @@ int exporter_run(const ExportRequest *r, Exported *out, Error *e) {
     Model *m = f->m;
     *e = (Error){ 0 };
     int status = front_call(f, open_library, NULL);
-    if (!status) status = front_call(f, run, &(Exporting){ r, out });
+    if (!status) status = front_call(f, run_exporter, &(Exporting){ r, out });
     if (status) spec_report(f, status, e);
     front_free(f);
     spec_free(m);

@@ -65,7 +65,7 @@ static void skip_blank(Scan *s) {
     }
 }
 
-static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool places_is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 static SourceToken string_token(Scan *s) {
     char quote = *s->at++;
@@ -87,15 +87,15 @@ static SourceToken next_token(Scan *s) {
         return t.kind = 's', t.length = 0, t;
     }
     if (*s->at == '"' || *s->at == '\'') return string_token(s);
-    t.kind = is_letter(*s->at) ? 'a' : *s->at;
-    while (t.kind == 'a' && s->at + 1 < s->end && is_letter(s->at[1]))
+    t.kind = places_is_letter(*s->at) ? 'a' : *s->at;
+    while (t.kind == 'a' && s->at + 1 < s->end && places_is_letter(s->at[1]))
         s->at++;
     s->at++;
     t.length = (size_t)(s->at - t.at);
     return t;
 }
 
-static bool is_text(const SourceToken *t, const char *text, size_t n) {
+static bool places_is_text(const SourceToken *t, const char *text, size_t n) {
     return (t->kind == 'a' || t->kind == 's') && t->length == n && !memcmp(t->at, text, n);
 }
 
@@ -105,9 +105,9 @@ static int nesting(const SourceToken *t) {
     if (strchr("{([", t->kind) && t->kind) return 1;
     if (strchr("})]", t->kind) && t->kind) return -1;
     for (size_t i = 0; t->kind == 'a' && i < 4; i++)
-        if (is_text(t, opens[i], strlen(opens[i]))) return 1;
+        if (places_is_text(t, opens[i], strlen(opens[i]))) return 1;
     for (size_t i = 0; t->kind == 'a' && i < 2; i++)
-        if (is_text(t, ends[i], strlen(ends[i]))) return -1;
+        if (places_is_text(t, ends[i], strlen(ends[i]))) return -1;
     return 0;
 }
 
@@ -115,7 +115,7 @@ static int nesting(const SourceToken *t) {
 static bool find_table(Scan *s, const char *name, size_t n) {
     int line = s->line;
     for (SourceToken t = next_token(s); t.kind && s->line == line; t = next_token(s)) {
-        if (!is_text(&t, name, n)) continue;
+        if (!places_is_text(&t, name, n)) continue;
         Scan behind = *s;
         t = next_token(&behind);
         if (t.kind == '(') t = next_token(&behind);
@@ -131,7 +131,7 @@ static bool is_field(Scan *s, SourceToken t, const char *name, size_t n) {
     Scan behind = *s;
     bool bracket = t.kind == '[';
     if (bracket) t = next_token(&behind);
-    if (!is_text(&t, name, n) || (bracket && next_token(&behind).kind != ']')) return false;
+    if (!places_is_text(&t, name, n) || (bracket && next_token(&behind).kind != ']')) return false;
     if (next_token(&behind).kind != '=' || (behind.at < behind.end && *behind.at == '='))
         return false;
     *s = behind;

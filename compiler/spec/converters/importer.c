@@ -23,8 +23,8 @@ typedef struct Importing {
 static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n);
 
 /* What Lua cannot have, by the innermost field that it is in. */
-static _Noreturn void refuse(lua_State *L, const ImportRequest *r, const JsonNode *n,
-                             const char *expected, const char *found) {
+static _Noreturn void importer_refuse(lua_State *L, const ImportRequest *r, const JsonNode *n,
+                                      const char *expected, const char *found) {
     while (!n->key && n != r->config->node)
         n = &r->config->node[n->in];
     front(L)->raised = true;
@@ -46,7 +46,7 @@ static void push_text(lua_State *L, const ImportRequest *r, const JsonNode *n, c
     print_text(expected, sizeof expected, "%s of at most %d bytes",
                text == n->key ? "a name" : "a string", MAXSTRING);
     print_text(found, sizeof found, "one of %zu", length);
-    refuse(L, r, n, expected, found);
+    importer_refuse(L, r, n, expected, found);
 }
 
 static void push_box(lua_State *L, const ImportRequest *r, const JsonNode *box) {
@@ -77,7 +77,7 @@ static void push_json(lua_State *L, const ImportRequest *r, const JsonNode *n) {
     case JSON_NUMBER:
         if (json_int64(n, &whole)) lua_pushinteger(L, whole);
         else if (json_double(n, &number)) lua_pushnumber(L, number);
-        else refuse(L, r, n, "a number that a double holds", n->text);
+        else importer_refuse(L, r, n, "a number that a double holds", n->text);
         break;
     case JSON_STRING: push_text(L, r, n, n->text); break;
     default: push_box(L, r, n);
@@ -169,7 +169,7 @@ static void read_spec(lua_State *L, int result, Text *spec) {
 static const char library_key[] = "library"; /* in Lua's registry */
 
 /* (importing): everything that can go wrong */
-static int run(lua_State *L) {
+static int run_importer(lua_State *L) {
     const Importing *i = lua_touserdata(L, 1);
     lua_getfield(L, LUA_REGISTRYINDEX, library_key);
     int library = 2;
@@ -232,7 +232,7 @@ int importer_ask(Front *f, const ImportRequest *r, Imported *out, Error *e) {
     *e = (Error){ 0 };
     f->left = f->limit.instructions;
     int status = f->opened;
-    if (!status) status = front_call(f, run, &(Importing){ r, out });
+    if (!status) status = front_call(f, run_importer, &(Importing){ r, out });
     if (status) spec_report(f, status, e);
     if (f->L && !f->opened) lua_settop(f->L, 0);
     if (!e->status) status = text_status(&out->spec, e);

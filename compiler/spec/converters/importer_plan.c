@@ -32,7 +32,7 @@ static _Noreturn void raise(lua_State *L, const Error *e, const char *name) {
     abort();
 }
 
-static _Noreturn void refuse(Planning *p, const char *expected, const char *found) {
+static _Noreturn void plan_refuse(Planning *p, const char *expected, const char *found) {
     Error e = { 0 };
     error_set(&e, STATUS_USER, "%s: importer: %s: expected %s, found %s", p->r->folder->path,
               p->name, expected, found);
@@ -46,16 +46,16 @@ static int64_t integer_at(Planning *p, int at, int k, const char *what) {
     int whole = 0;
     lua_rawgeti(p->L, at, k);
     lua_Integer n = lua_tointegerx(p->L, -1, &whole);
-    if (!whole || lua_type(p->L, -1) != LUA_TNUMBER) refuse(p, what, luaL_typename(p->L, -1));
+    if (!whole || lua_type(p->L, -1) != LUA_TNUMBER) plan_refuse(p, what, luaL_typename(p->L, -1));
     lua_pop(p->L, 1);
     return n;
 }
 
 static double number_at(Planning *p, int at, int k, const char *what) {
     lua_rawgeti(p->L, at, k);
-    if (lua_type(p->L, -1) != LUA_TNUMBER) refuse(p, what, luaL_typename(p->L, -1));
+    if (lua_type(p->L, -1) != LUA_TNUMBER) plan_refuse(p, what, luaL_typename(p->L, -1));
     double x = lua_tonumber(p->L, -1);
-    if (!(x - x == 0)) refuse(p, what, "one that is not finite");
+    if (!(x - x == 0)) plan_refuse(p, what, "one that is not finite");
     lua_pop(p->L, 1);
     return x;
 }
@@ -63,9 +63,9 @@ static double number_at(Planning *p, int at, int k, const char *what) {
 /* Integers of the list that is element k of the table at 'at'; how many. */
 static int integers_at(Planning *p, int at, int k, int64_t list[SAFETENSORS_RANK]) {
     if (lua_rawgeti(p->L, at, k) != LUA_TTABLE)
-        refuse(p, "a list of axes or sizes", luaL_typename(p->L, -1));
+        plan_refuse(p, "a list of axes or sizes", luaL_typename(p->L, -1));
     lua_Unsigned n = lua_rawlen(p->L, -1);
-    if (n > SAFETENSORS_RANK) refuse(p, "a list of at most 8 axes or sizes", "a longer one");
+    if (n > SAFETENSORS_RANK) plan_refuse(p, "a list of at most 8 axes or sizes", "a longer one");
     for (int i = 0; i < (int)n; i++)
         list[i] = integer_at(p, lua_gettop(p->L), i + 1, "an integer");
     lua_pop(p->L, 1);
@@ -77,7 +77,7 @@ static int integers_at(Planning *p, int at, int k, int64_t list[SAFETENSORS_RANK
 static Recipe read_recipe(Planning *p, int depth); /* of the value on top, which stays */
 
 static TensorView *new_views(Planning *p, int count) {
-    if (count > PLAN_PIECES) refuse(p, "at most 4096 tensors to join", "more");
+    if (count > PLAN_PIECES) plan_refuse(p, "at most 4096 tensors to join", "more");
     return lua_newuserdatauv(p->L, (size_t)count * sizeof(TensorView), 0);
 }
 
@@ -105,18 +105,18 @@ static Recipe read_inner(Planning *p, int at, int depth) {
 static Recipe read_concat(Planning *p, int at, int depth) {
     lua_State *L = p->L;
     Recipe all = { .axis = (int)integer_at(p, at, 2, "an axis, an integer") - 1 };
-    if (lua_rawgeti(L, at, 1) != LUA_TTABLE) refuse(p, "a list to join", luaL_typename(L, -1));
+    if (lua_rawgeti(L, at, 1) != LUA_TTABLE) plan_refuse(p, "a list to join", luaL_typename(L, -1));
     int list = lua_gettop(L), n = (int)lua_rawlen(L, list);
     if (n < 1 || lua_rawlen(L, list) > PLAN_PIECES)
-        refuse(p, "1 to 4096 tensors to join", "others");
+        plan_refuse(p, "1 to 4096 tensors to join", "others");
     all.piece = new_views(p, PLAN_PIECES < 16 * n ? PLAN_PIECES : 16 * n);
     int room = PLAN_PIECES < 16 * n ? PLAN_PIECES : 16 * n, top = lua_gettop(L);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, list, i);
         Recipe one = read_recipe(p, depth);
         if (one.pieces > 1 && one.axis != all.axis)
-            refuse(p, "tensors joined along one axis", "two axes");
-        if (all.pieces + one.pieces > room) refuse(p, "fewer tensors to join", "more");
+            plan_refuse(p, "tensors joined along one axis", "two axes");
+        if (all.pieces + one.pieces > room) plan_refuse(p, "fewer tensors to join", "more");
         memcpy(all.piece + all.pieces, one.piece, (size_t)one.pieces * sizeof *one.piece);
         all.pieces += one.pieces;
         lua_settop(L, top);
@@ -147,7 +147,7 @@ static void apply(Planning *p, const char *op, int at, Recipe *r) {
     Error e = { 0 };
     bool plus = !strcmp(op, "plus"), scaled = !strcmp(op, "scaled");
     if (!plus && !scaled && r->pieces > 1)
-        refuse(p, "a view of one tensor inside of concat", "one of a concat");
+        plan_refuse(p, "a view of one tensor inside of concat", "one of a concat");
     if (plus || scaled) {
         double x = number_at(p, at, 2, "a number");
         for (int i = 0; i < r->pieces; i++)
@@ -160,7 +160,7 @@ static void apply(Planning *p, const char *op, int at, Recipe *r) {
         int n = integers_at(p, at, 2, list);
         view_reshape(r->piece, n, list, &e);
     } else {
-        refuse(p, "slice, transpose, reshape, concat, plus, scaled or constant", op);
+        plan_refuse(p, "slice, transpose, reshape, concat, plus, scaled or constant", op);
     }
     if (e.status) raise(p->L, &e, p->name);
 }
@@ -179,13 +179,13 @@ static Recipe read_recipe(Planning *p, int depth) {
     lua_State *L = p->L;
     if (lua_type(L, -1) == LUA_TSTRING) return read_stored(p);
     if (!lua_istable(L, -1))
-        refuse(p, "a tensor's name or what is made of one", luaL_typename(L, -1));
-    if (depth > DEPTH) refuse(p, "at most 32 steps", "more");
+        plan_refuse(p, "a tensor's name or what is made of one", luaL_typename(L, -1));
+    if (depth > DEPTH) plan_refuse(p, "at most 32 steps", "more");
     luaL_checkstack(L, 8, "recipe");
     int at = lua_gettop(L);
     lua_pushstring(L, "op");
     if (lua_rawget(L, at) != LUA_TSTRING)
-        refuse(p, "what slice, concat and the others return", "another table");
+        plan_refuse(p, "what slice, concat and the others return", "another table");
     const char *op = lua_tostring(L, -1);
     if (!strcmp(op, "constant")) return read_constant(p, at);
     if (!strcmp(op, "concat")) return read_concat(p, at, depth + 1);
@@ -197,15 +197,15 @@ static Recipe read_recipe(Planning *p, int depth) {
 /* == All of them ========================================================== */
 
 /* The list that is field 'name' of the table at 'result', pushed; its length. */
-static lua_Integer list_of(lua_State *L, int result, const char *name) {
+static lua_Integer plan_list_of(lua_State *L, int result, const char *name) {
     if (lua_getfield(L, result, name) != LUA_TTABLE)
         spec_fail(L, "importer: expected %s to be a list, found %s", name, luaL_typename(L, -1));
     return (lua_Integer)lua_rawlen(L, -1);
 }
 
 static void plan_tensors(lua_State *L, int result, const ImportRequest *r, TensorPlan *plan) {
-    lua_Integer n = list_of(L, result, "names");
-    list_of(L, result, "recipes");
+    lua_Integer n = plan_list_of(L, result, "names");
+    plan_list_of(L, result, "recipes");
     int names = lua_gettop(L) - 1, recipes = names + 1;
     for (lua_Integer i = 1; i <= n; i++) {
         Error e = { 0 };
@@ -249,7 +249,7 @@ static bool ignored(lua_State *L, int list, lua_Integer n, const char *name) {
 }
 
 static void check_used(lua_State *L, int result, const ImportRequest *r) {
-    lua_Integer n = list_of(L, result, "ignore");
+    lua_Integer n = plan_list_of(L, result, "ignore");
     int list = lua_gettop(L);
     for (int32_t i = 0; i < r->folder->count; i++) {
         const StoredTensor *t = &r->folder->tensor[i];
@@ -264,7 +264,7 @@ static void check_used(lua_State *L, int result, const ImportRequest *r) {
 
 /* Pairs of names; the first is used by being compared. */
 static void read_same(lua_State *L, int result, const ImportRequest *r, Imported *out) {
-    lua_Integer n = list_of(L, result, "same");
+    lua_Integer n = plan_list_of(L, result, "same");
     if (n > SAFETENSORS_TENSORS) spec_fail(L, "importer: expected fewer pairs in same, found more");
     out->same = calloc((size_t)n + 1, sizeof *out->same);
     if (!out->same) spec_stop(L, 3, "expected memory to import with, found none left");

@@ -59,16 +59,16 @@ static bool there(const HeatMap *m, int r, int c) {
     return (!m->lower || c <= r) && isfinite(value_at(m, r, c));
 }
 
-static void add_name(const char *const *said, int i, Text *t) {
+static void chart_add_name(const char *const *said, int i, Text *t) {
     if (said) svg_escaped(t, said[i]);
     else text_add(t, "%d", i);
 }
 
 static void say_cell(const HeatMap *m, int r, int c, Text *t) {
     text_add(t, "<rect x=\"%d\" y=\"%d\"><title>", c, r);
-    add_name(m->row_said, r, t);
+    chart_add_name(m->row_said, r, t);
     text_add(t, " %s ", m->verb);
-    add_name(m->column_said, c, t);
+    chart_add_name(m->column_said, c, t);
     text_add(t, ": %s</title></rect>\n", FIGURES(value_at(m, r, c), 3));
 }
 
@@ -87,7 +87,7 @@ static int next_largest(const HeatMap *m, int r, int last) {
 
 static void say_row(const HeatMap *m, int r, Text *t) {
     text_add(t, "<path d=\"M0 %dh%dv1h-%dz\"><title>", r, m->columns, m->columns);
-    add_name(m->row_said, r, t);
+    chart_add_name(m->row_said, r, t);
     text_add(t, " %s", m->verb);
     for (int i = 0, c = next_largest(m, r, -1); c >= 0; c = next_largest(m, r, c), i++) {
         text_add(t, i ? ", " : " ");
@@ -95,7 +95,7 @@ static void say_row(const HeatMap *m, int r, Text *t) {
             text_add(t, "less of others");
             break;
         }
-        add_name(m->column, c, t);
+        chart_add_name(m->column, c, t);
         text_add(t, " %s", FIGURES(value_at(m, r, c), 3));
     }
     text_add(t, "</title></path>\n");
@@ -112,7 +112,7 @@ static void say(const HeatMap *m, Text *t) {
 
 /* == Axes ================================================================= */
 
-static int longest(const char *const *name, int n) {
+static int chart_longest(const char *const *name, int n) {
     size_t most = 2;
     for (int i = 0; name && i < n; i++)
         most = strlen(name[i]) > most ? strlen(name[i]) : most;
@@ -123,7 +123,7 @@ static double letter_of(const HeatMap *m) { return m->letter > 0 ? m->letter : 1
 
 /* Names of rows stand between the axis' name and the cells. */
 static double heat_left(const HeatMap *m) {
-    return fmax(LEFT, svg_left(0.6 * letter_of(m) * longest(m->row, m->rows)));
+    return fmax(LEFT, svg_left(0.6 * letter_of(m) * chart_longest(m->row, m->rows)));
 }
 
 static double cell_of(const HeatMap *m) {
@@ -148,7 +148,7 @@ static void draw_name(const char *const *name, int i, double x, double y, const 
 
 static void draw_names(const HeatMap *m, double bottom, Text *t) {
     double cell = cell_of(m), letter = letter_of(m), left = heat_left(m);
-    int across = names_apart(m, 0.6 * letter * longest(m->column, m->columns) + 3),
+    int across = names_apart(m, 0.6 * letter * chart_longest(m->column, m->columns) + 3),
         down = names_apart(m, letter);
     for (int i = 0; i < m->columns; i++) {
         bool near = i && i <= m->lead && cell < 15; /* to the first */
@@ -246,17 +246,17 @@ static AxisRange range_of(const LineChart *c) {
     return r;
 }
 
-static double place(const LineChart *c, AxisRange r, double i) {
+static double chart_place(const LineChart *c, AxisRange r, double i) {
     return r.left + (i + 0.5) * (RIGHT - r.left) / c->count;
 }
 
 static double height(AxisRange r, double y) { return TOP + TALL * (r.high - y) / (r.high - r.low); }
 
-static void draw_axes(const LineChart *c, AxisRange r, Text *t) {
+static void chart_draw_axes(const LineChart *c, AxisRange r, Text *t) {
     int across = (int)fmax(svg_tick(c->count, 8, false), 1);
     double room = (RIGHT - r.left) / c->count;
     char text[32];
-    if (c->item) across = (int)ceil((7 * longest(c->item, c->count) + 4) / room);
+    if (c->item) across = (int)ceil((7 * chart_longest(c->item, c->count) + 4) / room);
     for (double y = r.tick * ceil(r.low / r.tick); y <= r.high; y += r.tick) {
         svg_tick_text(text, y, r.tick);
         svg_line(t, r.left, height(r, y), RIGHT, height(r, y), "line");
@@ -265,8 +265,8 @@ static void draw_axes(const LineChart *c, AxisRange r, Text *t) {
     for (int i = 0; i < c->count; i += across) {
         print_text(text, sizeof text, "%d", i);
         if (c->item) print_text(text, sizeof text, "%.31s", c->item[i]);
-        svg_line(t, place(c, r, i), TOP + TALL, place(c, r, i), TOP + TALL + 5, "flow");
-        svg_text(t, place(c, r, i), TOP + TALL + 19, "soft", "middle", 24, text);
+        svg_line(t, chart_place(c, r, i), TOP + TALL, chart_place(c, r, i), TOP + TALL + 5, "flow");
+        svg_text(t, chart_place(c, r, i), TOP + TALL + 19, "soft", "middle", 24, text);
     }
     svg_line(t, r.left, TOP + TALL, RIGHT, TOP + TALL, "flow");
     svg_text(t, (r.left + RIGHT) / 2.0, TOP + TALL + 38, "soft", "middle", 60, c->across);
@@ -287,7 +287,7 @@ static const int series_colour[] = { 5, 0, 2, 3 };
 static void draw_bars(const LineChart *c, int s, AxisRange r, Text *t) {
     double room = (RIGHT - r.left) / c->count, width = 0.8 * room / c->nseries;
     for (int i = 0; i < c->count; i++) {
-        double y = c->series[s][i], x = place(c, r, i) - 0.4 * room + s * width;
+        double y = c->series[s][i], x = chart_place(c, r, i) - 0.4 * room + s * width;
         if (!isfinite(y)) continue;
         text_add(t, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                  series_colour[s % 4], x, height(r, fmax(y, 0)), fmax(0.92 * width, 0.5),
@@ -304,20 +304,20 @@ static void draw_series(const LineChart *c, int s, AxisRange r, Text *t) {
              s ? " stroke-dasharray=\"6 3\"" : "");
     for (int i = 0; i < c->count; i++)
         if (isfinite(y[i]))
-            text_add(t, "%c%.1f %.1f", i && isfinite(y[i - 1]) ? 'L' : 'M', place(c, r, i),
+            text_add(t, "%c%.1f %.1f", i && isfinite(y[i - 1]) ? 'L' : 'M', chart_place(c, r, i),
                      height(r, y[i]));
     text_add(t, "\"/>\n");
     for (int i = 0; i < c->count; i++)
         if (isfinite(y[i])) {
             text_add(t, "<circle class=\"c%d\" r=\"2.6\" cx=\"%.1f\" cy=\"%.1f\">", class,
-                     place(c, r, i), height(r, y[i]));
+                     chart_place(c, r, i), height(r, y[i]));
             say_item(c, s, i, t);
             text_add(t, "</circle>\n");
         }
 }
 
 /* Names stand below, each with a piece of its line. */
-static void draw_keys(const LineChart *c, Text *t) {
+static void chart_draw_keys(const LineChart *c, Text *t) {
     double x = LEFT;
     for (int s = 0; c->nseries > 1 && s < c->nseries; s++)
         x = svg_key(t, x, TOP + TALL + BELOW + 14, series_colour[s % 4], c->name[s]);
@@ -326,11 +326,11 @@ static void draw_keys(const LineChart *c, Text *t) {
 void chart_lines(const LineChart *c, Text *t) {
     AxisRange r = range_of(c);
     svg_begin(t, c->label, CHART_WIDTH, TOP + TALL + BELOW + (c->nseries > 1 ? 24 : 0));
-    draw_axes(c, r, t);
+    chart_draw_axes(c, r, t);
     for (int s = c->nseries; s-- > 0;)
         if (c->bars) draw_bars(c, s, r, t);
         else draw_series(c, s, r, t);
     if (r.low < 0) svg_line(t, r.left, height(r, 0), RIGHT, height(r, 0), "flow");
-    draw_keys(c, t);
+    chart_draw_keys(c, t);
     text_add(t, "</svg>\n");
 }

@@ -37,7 +37,7 @@
         COLOURS, LIGHT) "@media(prefers-color-scheme:dark){" WITH(COLOURS, DARK) "}"
 
 /* Narrower windows scroll: smaller letters cannot be read. */
-static const char style[] =
+static const char svg_style[] =
     "svg{width:100%;min-width:600px;max-width:1100px;height:auto;display:block;margin:auto;"
     "color-scheme:light dark;font:14px system-ui,sans-serif}" SHAPES;
 
@@ -82,7 +82,7 @@ void svg_open(Text *t, const char *title, double height) {
              "aria-label=\"",
              SVG_WIDTH, height);
     svg_escaped(t, title);
-    text_add(t, "\">\n<style>%s</style>\n", style);
+    text_add(t, "\">\n<style>%s</style>\n", svg_style);
     text_add(t, "<rect width=\"%d\" height=\"%.0f\" class=\"page\"/>\n", SVG_WIDTH, height);
     svg_text(t, 16, 26, "title", "start", 70, title);
 }
@@ -90,7 +90,7 @@ void svg_open(Text *t, const char *title, double height) {
 void svg_close(Text *t) { text_add(t, "</svg>\n"); }
 
 /* The first 'most' characters, an ellipsis in place of the rest. */
-static void cut(Text *t, const char *text, int most) {
+static void svg_cut(Text *t, const char *text, int most) {
     char part[512];
     size_t n = 0;
     int characters = 0;
@@ -108,7 +108,7 @@ void svg_text(Text *t, double x, double y, const char *class, const char *anchor
     text_add(t, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"", x, y, class);
     if (strcmp(anchor, "start")) text_add(t, " text-anchor=\"%s\"", anchor);
     text_add(t, ">");
-    cut(t, text, most);
+    svg_cut(t, text, most);
     text_add(t, "</text>\n");
 }
 

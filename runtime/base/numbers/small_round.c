@@ -17,14 +17,16 @@ static double ratio(double x, double scale, double low, double high) {
     return code + magic - magic;
 }
 
-static bool fits(const SmallGroup *g) { return is_finite_f16(g->scale) && is_finite_f16(g->least); }
+static bool round_fits(const SmallGroup *g) {
+    return is_finite_f16(g->scale) && is_finite_f16(g->least);
+}
 
-static void round_q8(const float *x, int64_t n, SmallGroup *g) {
+static void small_round_q8(const float *x, int64_t n, SmallGroup *g) {
     double most = 0;
     for (int64_t i = 0; i < n; i++)
         most = fabs((double)x[i]) > most ? fabs((double)x[i]) : most;
     g->scale = f16_of((float)(most / 127));
-    for (int64_t i = 0; fits(g) && i < n; i++)
+    for (int64_t i = 0; round_fits(g) && i < n; i++)
         g->code[i] =
             (uint8_t)(CODE_OF_ZERO + (int)ratio(x[i], (double)f16_value(g->scale), -127, 127));
 }
@@ -38,7 +40,7 @@ static void round_q4(const float *x, int64_t n, SmallGroup *g) {
     g->least = f16_of(low);
     double least = (double)f16_value(g->least), width = (double)high - least;
     g->scale = f16_of((float)(width < 0 ? 0 : width / 15));
-    for (int64_t i = 0; fits(g) && i < n; i++)
+    for (int64_t i = 0; round_fits(g) && i < n; i++)
         g->code[i] = (uint8_t)ratio((double)x[i] - least, (double)f16_value(g->scale), 0, 15);
 }
 
@@ -52,8 +54,8 @@ bool small_round(const float *x, int64_t n, int bits, SmallGroup *g) {
     memset(g->code, bits == 8 ? CODE_OF_ZERO : 0, sizeof g->code);
     g->scale = g->least = 0;
     if (!all_finite(x, n)) return false;
-    (bits == 8 ? round_q8 : round_q4)(x, n, g);
-    return fits(g);
+    (bits == 8 ? small_round_q8 : round_q4)(x, n, g);
+    return round_fits(g);
 }
 
 void small_put(uint8_t *panel, int64_t steps, int64_t column, int64_t group, int bits,

@@ -76,7 +76,7 @@ static const OptionTable *options_of(const Cursor *c) {
 
 /* An option by its name or letter, in the first 'length' bytes of a word; -1: none that is taken
 ** here. */
-static int find_option(const Cursor *c, const char *word, size_t length) {
+static int completion_find_option(const Cursor *c, const char *word, size_t length) {
     const OptionTable *t = options_of(c);
     for (int i = 0; i < t->options; i++) {
         char name[32], letter[3] = { '-', option_letter(t, i), 0 };
@@ -103,7 +103,7 @@ static bool takes_next(const OptionRow *r) {
     return r->kind != OPTION_IS_FLAG && !option_is_joined(r) && !option_is_optional(r);
 }
 
-static void pass(Cursor *c, const char *word) {
+static void completion_pass(Cursor *c, const char *word) {
     if (c->pending >= 0) {
         bool many = options_of(c)->option[c->pending].kind == OPTION_IS_FILES;
         if (!many) c->pending = -1;
@@ -111,7 +111,7 @@ static void pass(Cursor *c, const char *word) {
         c->pending = -1;
     }
     if (is_option(word)) {
-        c->pending = find_option(c, word, strlen(word));
+        c->pending = completion_find_option(c, word, strlen(word));
         if (c->pending >= 0 && !takes_next(&options_of(c)->option[c->pending])) c->pending = -1;
     } else if (c->command < 0) {
         c->command = find_command(table_of(c), word);
@@ -174,14 +174,14 @@ static void offer_commands(Text *t, const OptionTable *of) {
 
 /* "--name=va" */
 static void offer_joined(Text *t, const Cursor *c, const char *word, size_t name) {
-    int i = find_option(c, word, name);
+    int i = completion_find_option(c, word, name);
     const OptionRow *r = i < 0 ? NULL : &options_of(c)->option[i];
     Wanted w = r ? wanted_value(r) : WANTS_NOTHING;
     kind(t, w);
     if (w == WANTS_LIST) list(t, word, name + 1, option_argument(r));
 }
 
-static void offer(Text *t, const Cursor *c, const char *word) {
+static void completion_offer(Text *t, const Cursor *c, const char *word) {
     const OptionTable *of = options_of(c);
     const OptionRow *r = c->pending < 0 ? NULL : &of->option[c->pending];
     size_t name = strcspn(word, "=");
@@ -206,7 +206,7 @@ bool options_complete(Text *t, const OptionTable *table, const OptionTable *inne
     Cursor c = { table, inner, -1, -1, 0, -1 };
     if (argc < 2 || strcmp(argv[1], "__complete") != 0) return false;
     for (int i = 2; i < argc - 1; i++)
-        pass(&c, argv[i]);
-    offer(t, &c, argc > 2 ? argv[argc - 1] : "");
+        completion_pass(&c, argv[i]);
+    completion_offer(t, &c, argc > 2 ? argv[argc - 1] : "");
     return true;
 }

@@ -102,7 +102,7 @@ static const Script scripts[] = {
 };
 
 /* Letters and digits of a name, '_' for others. */
-static void add_name(Text *t, const char *program) {
+static void scripts_add_name(Text *t, const char *program) {
     for (const char *s = program; *s; s++) {
         bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z')
             || (*s >= '0' && *s <= '9');
@@ -126,7 +126,7 @@ static void add_script(Text *t, const Script *s, const char *program) {
         size_t n = strcspn(at, "NQP");
         text_bytes(t, at, n);
         at += n;
-        if (!strncmp(at, "NAME", 4)) add_name(t, program), at += 4;
+        if (!strncmp(at, "NAME", 4)) scripts_add_name(t, program), at += 4;
         else if (!strncmp(at, "QUOTED", 6)) add_quoted(t, program, s->quote), at += 6;
         else if (!strncmp(at, "PLAIN", 5)) text_add(t, "%s", program), at += 5;
         else if (*at) text_bytes(t, at++, 1);

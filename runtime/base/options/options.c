@@ -48,7 +48,7 @@ static bool is_whole(const char *text) {
 }
 
 /* What an option takes, as messages say it: the range where 'text' is outside of it. */
-static void wanted(char to[192], const OptionRow *r, const char *text) {
+static void options_wanted(char to[192], const OptionRow *r, const char *text) {
     char low[32], high[32];
     double any;
     int n;
@@ -87,7 +87,7 @@ static void wanted(char to[192], const OptionRow *r, const char *text) {
 
 static int bad_value(const Options *o, const OptionRow *r, const char *text, Error *e) {
     char in[64], name[32], what[192];
-    wanted(what, r, text);
+    options_wanted(what, r, text);
     bool file = r->kind == OPTION_IS_FILE || r->kind == OPTION_IS_FILES;
     option_place(in, o->table, o->command);
     option_name(name, r);
@@ -123,7 +123,7 @@ static int add_word_to(OptionValue *v, const char *text, Error *e) {
     return STATUS_OK;
 }
 
-static int take(Options *o, int option, const char *text, Error *e) {
+static int options_take(Options *o, int option, const char *text, Error *e) {
     const OptionRow *r = &o->table->option[option];
     OptionValue *v = &o->value[option];
     bool list = r->kind == OPTION_IS_FILES || r->kind == OPTION_IS_PAIR;
@@ -149,7 +149,7 @@ static int find_letter(const Options *o, const char *word) {
 }
 
 /* Is 'word' this option?  *value: what is joined to it, NULL where nothing is. */
-static bool is_row(const OptionRow *r, const char *word, const char **value) {
+static bool options_is_row(const OptionRow *r, const char *word, const char **value) {
     size_t n = strlen(r->name), dashes = n > 1 ? 2 : 1;
     if (strncmp(word, "--", dashes) != 0 || strncmp(word + dashes, r->name, n) != 0) return false;
     const char *rest = word + dashes + n;
@@ -161,11 +161,11 @@ static bool is_row(const OptionRow *r, const char *word, const char **value) {
 }
 
 /* An option whose name is one letter: "-D", "-DNAME=VALUE".  A text may begin like the latter. */
-static bool is_letter(const Options *o, const char *word) {
+static bool options_is_letter(const Options *o, const char *word) {
     const char *value;
     for (int i = 0; i < o->table->options; i++) {
         const OptionRow *r = &o->table->option[i];
-        if (!r->name[1] && option_is_in(r, o->command) && is_row(r, word, &value)
+        if (!r->name[1] && option_is_in(r, o->command) && options_is_row(r, word, &value)
             && (!value || (r->kind == OPTION_IS_PAIR && strchr(value, '='))))
             return true;
     }
@@ -174,23 +174,24 @@ static bool is_letter(const Options *o, const char *word) {
 
 /* Ends the words of an option that takes several, and is no option's value. */
 static bool ends_words(const Options *o, const char *word) {
-    return strncmp(word, "--", 2) == 0 || is_letter(o, word);
+    return strncmp(word, "--", 2) == 0 || options_is_letter(o, word);
 }
 
-static int find_option(const Options *o, const char *word, const char **value) {
+static int find_option_options(const Options *o, const char *word, const char **value) {
     const OptionTable *t = o->table;
     int by_letter = find_letter(o, word);
     *value = NULL;
     if (by_letter < t->options) return by_letter;
     for (int i = 0; i < t->options; i++)
-        if (option_is_in(&t->option[i], o->command) && is_row(&t->option[i], word, value)) return i;
+        if (option_is_in(&t->option[i], o->command) && options_is_row(&t->option[i], word, value))
+            return i;
     return t->options;
 }
 
 /* One option at o->argv[i]; *used words are consumed. */
 static int parse_option(Options *o, int i, int *used, Error *e) {
     const char *value;
-    int id = find_option(o, o->argv[i], &value);
+    int id = find_option_options(o, o->argv[i], &value);
     char in[64], name[32];
     if (id == o->table->options)
         return option_unknown(o, o->argv[i], option_place(in, o->table, o->command), e);
@@ -201,15 +202,15 @@ static int parse_option(Options *o, int i, int *used, Error *e) {
             ? error_set(e, STATUS_USAGE, "%s: %s: expected no value, found '%s'",
                         option_place(in, o->table, o->command), option_name(name, r), value)
             : STATUS_OK;
-    if (value) return take(o, id, value, e);
+    if (value) return options_take(o, id, value, e);
     if (option_is_optional(r)) return STATUS_OK;
     const char *next = i + 1 < o->argc && !option_is_joined(r) ? o->argv[i + 1] : NULL;
     if (!next || (ends_words(o, next) && strcmp(next, "--") != 0)) return no_value(o, r, next, e);
-    int status = take(o, id, next, e);
+    int status = options_take(o, id, next, e);
     for (*used = 2; !status && r->kind == OPTION_IS_FILES && i + *used < o->argc
          && !ends_words(o, o->argv[i + *used]);
          ++*used)
-        status = take(o, id, o->argv[i + *used], e);
+        status = options_take(o, id, o->argv[i + *used], e);
     return status;
 }
 
@@ -229,7 +230,7 @@ static bool asked(int argc, char **argv, const char *option, const char *shorter
     return false;
 }
 
-static int add_word(Options *o, char *word, Error *e) {
+static int options_add_word(Options *o, char *word, Error *e) {
     CommandWords takes = o->table->command[o->command].words;
     char in[64];
     if (takes == NO_WORDS || (takes == ONE_WORD && o->words))
@@ -248,7 +249,7 @@ static int parse_words(Options *o, Error *e) {
     if (!o->word) return error_memory(e, "arguments", bytes);
     for (int i = 0, used = 1; i < o->argc; i += used, used = 1) {
         bool option = (c->words != ALL_WORDS || !o->words) && is_option(o->argv[i]);
-        int status = option ? parse_option(o, i, &used, e) : add_word(o, o->argv[i], e);
+        int status = option ? parse_option(o, i, &used, e) : options_add_word(o, o->argv[i], e);
         if (status) return status;
     }
     if (c->words == ONE_WORD && !o->words)
@@ -267,7 +268,7 @@ static int passed_on(const Options *o) {
             if (words++) return i;
             continue;
         }
-        int id = find_option(o, o->argv[i], &value);
+        int id = find_option_options(o, o->argv[i], &value);
         i += id < t->options && t->option[id].kind != OPTION_IS_FLAG && !value;
     }
     return o->argc;
@@ -277,7 +278,7 @@ static int passed_on(const Options *o) {
 static bool is_known(const OptionTable *t, const char *word) {
     const char *value;
     for (int i = 0; i < t->options; i++)
-        if (is_row(&t->option[i], word, &value)) return true;
+        if (options_is_row(&t->option[i], word, &value)) return true;
     return false;
 }
 

@@ -29,7 +29,7 @@ static const char *listed(char to[128], const Options *o, const int *others, int
     return to;
 }
 
-static int check(const Options *o, const OptionNeed *need, Error *e) {
+static int need_check(const Options *o, const OptionNeed *need, Error *e) {
     char in[64], name[32], list[128];
     int others[OPTION_OTHERS], n = others_of(o, need, others);
     if (!n || !applies(o, need)) return STATUS_OK;
@@ -44,7 +44,7 @@ static int check(const Options *o, const OptionNeed *need, Error *e) {
 int options_need(const Options *o, Error *e) {
     int status = STATUS_OK;
     for (int i = 0; !status && i < o->table->needs; i++)
-        if (!o->table->need[i].idle) status = check(o, &o->table->need[i], e);
+        if (!o->table->need[i].idle) status = need_check(o, &o->table->need[i], e);
     return status;
 }
 

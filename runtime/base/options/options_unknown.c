@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static bool is_named(const OptionRow *r, const char *name, size_t n) {
+static bool unknown_is_named(const OptionRow *r, const char *name, size_t n) {
     return strlen(r->name) == n && !strncmp(r->name, name, n);
 }
 
@@ -17,7 +17,7 @@ static const OptionRow *first_of(const Options *o, const char *names) {
         size_t n = strcspn(at, "|");
         for (int i = 0; i < o->table->options; i++)
             if (option_is_in(&o->table->option[i], o->command)
-                && is_named(&o->table->option[i], at, n))
+                && unknown_is_named(&o->table->option[i], at, n))
                 return &o->table->option[i];
         at += n + (at[n] == '|');
     }
@@ -86,7 +86,7 @@ int option_unknown(const Options *o, const char *word, const char *in, Error *e)
                      in);
 }
 
-static bool ends_in(const char *word, const char *end) {
+static bool unknown_ends_in(const char *word, const char *end) {
     size_t n = strlen(word), k = strlen(end);
     return n > k && !strcmp(word + n - k, end);
 }
@@ -101,7 +101,7 @@ int command_unknown(const OptionTable *t, const char *word, Error *e) {
     if (word) print_text(found, sizeof found, "'%.60s'", word);
     print_text(lists, sizeof lists, "%s%s%s--help%s lists them", mark, t->title,
                *t->title ? " " : "", mark);
-    if (word && *t->title && ends_in(word, ".lua"))
+    if (word && *t->title && unknown_ends_in(word, ".lua"))
         print_text(lists, sizeof lists, "'%s build %.60s' compiles a spec", t->title, word);
     return error_set(e, STATUS_USAGE, "%s%sexpected a command, found %s; %s%s%s", t->title,
                      *t->title ? ": " : "", found, near ? "the nearest is '" : lists,
@@ -110,8 +110,8 @@ int command_unknown(const OptionTable *t, const char *word, Error *e) {
 
 int word_unexpected(const Options *o, const char *word, const char *in, Error *e) {
     char name[32];
-    const OptionRow *r = first_of(o,
-                                  ends_in(word, ".safetensors") ? "weights|init" : "data|prompt");
+    const OptionRow *r =
+        first_of(o, unknown_ends_in(word, ".safetensors") ? "weights|init" : "data|prompt");
     if (!r && o->words)
         return error_set(e, STATUS_USAGE, "%s: expected one word, %s, found two, '%s' and '%s'", in,
                          o->table->command[o->command].arguments, o->word[0], word);

@@ -59,7 +59,7 @@ static double limit_of(const Bench *b, double peak, const char *family, Cost c, 
 }
 
 /* Of row kernels, as flops in cost. */
-static double operations(const Bench *b, const strata_kernel *k) {
+static double report_operations(const Bench *b, const strata_kernel *k) {
     double share = k->used & STRATA_SOME ? b->share : 1;
     return share * work_of(b, k)->operations_per_token * bench_tokens(b);
 }
@@ -79,7 +79,7 @@ static double limit_seconds(const Bench *b, double peak) {
     for (int32_t i = 0; i < b->s.m->kernels; i++) {
         const strata_kernel *k = &strata_kernels(b->s.m)[i];
         sum += limit_of(b, peak, strata_string(b->s.m, k->family), bench_cost(b, k),
-                        operations(b, k));
+                        report_operations(b, k));
     }
     return sum;
 }
@@ -107,7 +107,7 @@ static KernelLine kernel_line(const Bench *b, int32_t i) {
     return l;
 }
 
-static void number(Text *t, const char *key, double value) {
+static void report_number(Text *t, const char *key, double value) {
     text_add(t, ", \"%s\": ", key);
     text_json_number(t, value);
 }
@@ -123,9 +123,9 @@ static void json_kernels(Text *t, const Bench *b) {
         text_add(t, ", \"family\": ");
         text_json_string(t, l.family);
         text_add(t, ", \"calls\": %lld", (long long)l.calls);
-        number(t, "seconds", l.seconds);
-        number(t, "gflops", l.gflops);
-        number(t, "gbytes_per_second", l.gbytes);
+        report_number(t, "seconds", l.seconds);
+        report_number(t, "gflops", l.gflops);
+        report_number(t, "gbytes_per_second", l.gbytes);
         bench_ways_kernel(b, i, t);
         text_add(t, "}");
         between = ", ";
@@ -153,22 +153,22 @@ static int report_json(const Bench *b, Error *e) {
     text_json_string(&t, program_blas(b->p));
     text_add(&t, ", \"threads\": %d, \"batch\": %lld, \"length\": %lld, \"steps\": %lld",
              b->s.workers, (long long)b->batch, (long long)b->length, (long long)b->steps);
-    number(&t, "tokens_per_second", bench_tokens(b) / b->median);
-    number(&t, "seconds", b->median);
-    number(&t, "peak_memory_bytes", b->memory);
-    number(&t, "gflops", gflops);
-    number(&t, "share_of_peak", gflops / (1e-9 * b->peak));
-    number(&t, "floor_tokens_per_second", limit_rate(b, b->peak));
-    number(&t, "floor_meanwhile_tokens_per_second", limit_rate(b, b->meanwhile));
-    number(&t, "peak_gflops", 1e-9 * b->peak);
+    report_number(&t, "tokens_per_second", bench_tokens(b) / b->median);
+    report_number(&t, "seconds", b->median);
+    report_number(&t, "peak_memory_bytes", b->memory);
+    report_number(&t, "gflops", gflops);
+    report_number(&t, "share_of_peak", gflops / (1e-9 * b->peak));
+    report_number(&t, "floor_tokens_per_second", limit_rate(b, b->peak));
+    report_number(&t, "floor_meanwhile_tokens_per_second", limit_rate(b, b->meanwhile));
+    report_number(&t, "peak_gflops", 1e-9 * b->peak);
     if (b->vectors > 0) {
-        number(&t, "vector_peak_gflops", 1e-9 * b->vectors);
-        number(&t, "vector_floor_tokens_per_second", limit_rate(b, b->vectors));
-        number(&t, "vector_floor_meanwhile_tokens_per_second",
-               limit_rate(b, b->vectors * b->meanwhile / b->peak));
+        report_number(&t, "vector_peak_gflops", 1e-9 * b->vectors);
+        report_number(&t, "vector_floor_tokens_per_second", limit_rate(b, b->vectors));
+        report_number(&t, "vector_floor_meanwhile_tokens_per_second",
+                      limit_rate(b, b->vectors * b->meanwhile / b->peak));
     }
-    number(&t, "peak_meanwhile_gflops", 1e-9 * b->meanwhile);
-    number(&t, "bandwidth_gbytes_per_second", 1e-9 * b->bandwidth);
+    report_number(&t, "peak_meanwhile_gflops", 1e-9 * b->meanwhile);
+    report_number(&t, "bandwidth_gbytes_per_second", 1e-9 * b->bandwidth);
     bench_ways_json(b, &t);
     json_kernels(&t, b);
     text_add(&t, "}\n");

@@ -46,7 +46,7 @@ static int train_step(Bench *b, void *ctx, int64_t step, Error *e) {
     return status;
 }
 
-static int prefill(Bench *b, void *ctx, int64_t length, Error *e) {
+static int bench_run_prefill(Bench *b, void *ctx, int64_t length, Error *e) {
     Session *s = &b->s;
     int status = STATUS_OK;
     for (int64_t i = 0; i < b->batch && !status; i++) {
@@ -62,9 +62,9 @@ static int prefill(Bench *b, void *ctx, int64_t length, Error *e) {
 }
 
 /* A whole decoding: prompt, then length tokens, each a step of its own. */
-static int decode(Bench *b, void *ctx, Error *e) {
+static int bench_run_decode(Bench *b, void *ctx, Error *e) {
     Session *s = &b->s;
-    int status = prefill(b, ctx, b->prompt, e);
+    int status = bench_run_prefill(b, ctx, b->prompt, e);
     for (int64_t t = 0; t < b->length && !status; t++) {
         look_at_machine(b, t);
         double start = machine_now();
@@ -80,14 +80,14 @@ static int decode(Bench *b, void *ctx, Error *e) {
 int bench_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e) {
     double start = machine_now();
     int status = b->mode == BENCH_OF_TRAIN ? train_step(b, ctx, step, e)
-                                           : prefill(b, ctx, b->length, e);
+                                           : bench_run_prefill(b, ctx, b->length, e);
     if (seconds) *seconds = machine_now() - start;
     return status;
 }
 
-static int measure(Bench *b, Error *e) {
+static int bench_run_measure(Bench *b, Error *e) {
     void *ctx = b->s.ctx.at;
-    if (b->mode == BENCH_OF_DECODE) return decode(b, ctx, e);
+    if (b->mode == BENCH_OF_DECODE) return bench_run_decode(b, ctx, e);
     int status = STATUS_OK;
     for (int64_t i = 0; i < WARM_UP + b->steps && !status; i++) {
         look_at_machine(b, i);
@@ -101,7 +101,7 @@ static int measure_kernels(Bench *b, Error *e) {
     int status = profile_open(&b->profile, b->s.m, b->s.workers, e);
     if (!status) status = session_profile(&b->s, &ctx, profile_hook, &b->profile, e);
     if (!status && b->mode == BENCH_OF_DECODE) {
-        status = prefill(b, ctx.at, b->prompt, e);
+        status = bench_run_prefill(b, ctx.at, b->prompt, e);
         memset(b->profile.seconds, 0,
                (size_t)b->profile.workers * (size_t)b->profile.stride * sizeof(double));
         int64_t length = b->length < 16 ? b->length : 16;
@@ -121,13 +121,13 @@ static int measure_kernels(Bench *b, Error *e) {
     return status;
 }
 
-static int compare(const void *a, const void *b) {
+static int bench_run_compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 double bench_median(double *x, int64_t n) {
-    qsort(x, (size_t)n, sizeof *x, compare);
+    qsort(x, (size_t)n, sizeof *x, bench_run_compare);
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
@@ -289,7 +289,7 @@ static void look_at_peak(Bench *b) {
 static int measure_beside_machine(Bench *b, Error *e) {
     double before = machine_memory_peak();
     machine_stream_open(&b->stream, b->s.pool);
-    int status = measure(b, e);
+    int status = bench_run_measure(b, e);
     if (status) return status;
     look_at_machine(b, 0);
     b->median = bench_median(b->seconds, b->steps);

@@ -39,12 +39,12 @@ typedef struct Chat {
 /* == Lines ================================================================ */
 
 /* Moves what follows n bytes to the front. */
-static void drop(Chat *c, size_t n) {
+static void chat_drop(Chat *c, size_t n) {
     c->length -= n;
     memmove(c->line, c->line + n, c->length);
 }
 
-static void tell(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
+static void chat_tell(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
 
 /* More of the input; an interrupt drops the line, as terminals do. */
 static int read_more(Chat *c, Error *e) {
@@ -54,7 +54,7 @@ static int read_more(Chat *c, Error *e) {
                          c->room);
     ssize_t n = read(STDIN_FILENO, c->line + c->length, c->room - c->length);
     if (n < 0 && errno == EINTR) {
-        if (interrupted && c->terminal) tell("\n(Ctrl-D or /quit ends)\n> ");
+        if (interrupted && c->terminal) chat_tell("\n(Ctrl-D or /quit ends)\n> ");
         if (interrupted) c->length = 0;
         interrupted = 0;
         return STATUS_OK;
@@ -66,8 +66,8 @@ static int read_more(Chat *c, Error *e) {
 }
 
 /* The next line, *n bytes at c->line without its end; 'taken' bytes of it are to be dropped. */
-static int next_line(Chat *c, size_t *n, size_t *taken, Error *e) {
-    if (c->terminal) tell("> ");
+static int chat_next_line(Chat *c, size_t *n, size_t *taken, Error *e) {
+    if (c->terminal) chat_tell("> ");
     for (;;) {
         char *end = memchr(c->line, '\n', c->length);
         *n = end ? (size_t)(end - c->line) : c->length;
@@ -122,7 +122,7 @@ static void note(const Error *e) {
     char shown[sizeof e->text * 2];
     text_escape_lines(shown, sizeof shown, e->text, strlen(e->text));
     text_add(&t, "note: %s\n", shown);
-    if (t.at) tell(t.at);
+    if (t.at) chat_tell(t.at);
     text_free(&t);
 }
 
@@ -136,7 +136,7 @@ static int answer(Chat *c, const TokenIds *ids, Error *e) {
     if (!status && !isatty(STDOUT_FILENO) && !c->template->end_byte && !x->last)
         status = console_write("\n", 1, &x->closed, e);
     if (!status && c->most >= left && said(c) >= c->p->m->context)
-        tell("note: the context is full; /reset begins another conversation\n");
+        chat_tell("note: the context is full; /reset begins another conversation\n");
     interrupted = 0;
     return status;
 }
@@ -160,7 +160,7 @@ static int add_message(const Chat *c, const char *text, size_t length, TokenIds 
 }
 
 /* What the model does not get as it was typed. */
-static void tell_text(const Tokenizer *t, const TokenIds *ids) {
+static void chat_tell_text(const Tokenizer *t, const TokenIds *ids) {
     char unknown[UNKNOWN_WORDS], stray[STRAY_WORDS];
     program_note(tokenizer_unknown(unknown, t, "the message", ids->unknown, ids->count));
     program_note(tokenizer_stray(stray, t, "the message", ids->stray));
@@ -173,7 +173,7 @@ static int message(Chat *c, const char *text, size_t length, Error *e) {
     int status = add_message(c, text, length, &ids, e);
     if (!status && said(c) + ids.count >= c->p->m->context) status = full(c, ids.count, e);
     else if (!status) {
-        tell_text(x->tokenizer, &ids);
+        chat_tell_text(x->tokenizer, &ids);
         status = answer(c, &ids, e);
         free(ids.at);
         return status;
@@ -200,19 +200,19 @@ static void unknown_command(const char *word) {
              "note: expected /reset, /quit or /help, found %s: it was not said to the model; "
              "/%s says it\n",
              shown, shown);
-    if (t.at) tell(t.at);
+    if (t.at) chat_tell(t.at);
     text_free(&t);
 }
 
 /* A line that begins with a slash; *quit: it ends the program. */
-static int command(Chat *c, const char *word, bool *quit, Error *e) {
+static int chat_command(Chat *c, const char *word, bool *quit, Error *e) {
     *quit = !strcmp(word, "/quit");
     if (*quit) return STATUS_OK;
     if (!strcmp(word, "/reset")) {
         c->answered = false;
         return sequence_reset(c->writing.sequence, c->writing.how.sampling.seed, e);
     }
-    if (!strcmp(word, "/help")) tell(help);
+    if (!strcmp(word, "/help")) chat_tell(help);
     else unknown_command(word);
     return STATUS_OK;
 }
@@ -226,11 +226,11 @@ static bool is_command(const char *text, size_t length) {
 }
 
 /* A line that ends with a backslash is kept for the next one. */
-static int next_part(Chat *c, const char *text, size_t length, bool *quit, Error *e) {
+static int chat_next_part(Chat *c, const char *text, size_t length, bool *quit, Error *e) {
     bool goes_on = length && text[length - 1] == '\\' && !c->ended;
     if (!c->lines.length && is_command(text, length)) {
         char *word = strndup(text, length);
-        int status = word ? command(c, word, quit, e) : error_memory(e, "chat", length);
+        int status = word ? chat_command(c, word, quit, e) : error_memory(e, "chat", length);
         free(word);
         return status;
     }
@@ -249,17 +249,18 @@ static int converse(Chat *c, Error *e) {
     int status = STATUS_OK;
     while (!status && !quit && !c->writing.closed) {
         size_t n, taken, from = 0;
-        status = next_line(c, &n, &taken, e);
+        status = chat_next_line(c, &n, &taken, e);
         if (status || (!taken && c->ended)) break;
         while (n > from && is_blank(c->line[n - 1]))
             n--;
         while (from < n && !c->lines.length && is_blank(c->line[from]))
             from++;
-        if (from < n || c->lines.length) status = next_part(c, c->line + from, n - from, &quit, e);
-        drop(c, taken);
+        if (from < n || c->lines.length)
+            status = chat_next_part(c, c->line + from, n - from, &quit, e);
+        chat_drop(c, taken);
     }
     if (!status && c->lines.length) status = message(c, c->lines.at, c->lines.length, e);
-    if (c->terminal && c->ended) tell("\n");
+    if (c->terminal && c->ended) chat_tell("\n");
     return status;
 }
 
@@ -347,7 +348,7 @@ static void greet(const Chat *c) {
                  shown);
     }
     writing_tell(&c->writing, &t);
-    if (t.at) tell(t.at);
+    if (t.at) chat_tell(t.at);
     text_free(&t);
 }
 

@@ -36,19 +36,19 @@ typedef struct Measure {
 
 /* == Tables =============================================================== */
 
-static const ProbeEntry *entry(const Measure *a, ProbeKind kind, int64_t index) {
+static const ProbeEntry *measure_entry(const Measure *a, ProbeKind kind, int64_t index) {
     return entry_of(&a->entries, kind, index);
 }
 
-static double *numbers(int64_t count) { return calloc((size_t)count + 1, sizeof(double)); }
+static double *measure_numbers(int64_t count) { return calloc((size_t)count + 1, sizeof(double)); }
 
 static bool open_tables(Measure *a) {
     const strata_model *m = a->s->m;
     if (!entries_open(&a->entries, m)) return false;
-    a->codes = entry(a, INPUT_CODES, 0);
+    a->codes = measure_entry(a, INPUT_CODES, 0);
     a->ncodes = a->codes ? a->codes->count / m->dim : 0;
     a->out = calloc((size_t)a->entries.floats + 1, sizeof *a->out);
-    a->sum = numbers(a->entries.floats);
+    a->sum = measure_numbers(a->entries.floats);
     a->taken = calloc((size_t)m->routed + 1, (size_t)(a->batch * a->text->length));
     return a->out && a->sum && a->taken;
 }
@@ -62,23 +62,23 @@ static bool open_probe(Measure *a) {
     x->layer_name = entry_sites(t, RESULT_LAYER), x->gate_site = entry_sites(t, RESULT_GATE);
     x->read_for = entry_lasts(t, RESULT_READ);
     x->routes = x->m->routed;
-    x->routed = numbers(x->routes), x->taken_rms = numbers(x->routes),
-    x->other_rms = numbers(x->routes);
+    x->routed = measure_numbers(x->routes), x->taken_rms = measure_numbers(x->routes),
+    x->other_rms = measure_numbers(x->routes);
     x->taken = calloc((size_t)x->routes + 1, (size_t)a->text->shown + 1);
-    x->source_rms = numbers(x->sources), x->read_rms = numbers(x->reads),
-    x->layer_rms = numbers(x->layers);
-    x->gate_mean = numbers(x->gates), x->gate_deviation = numbers(x->gates),
-    x->loss_increase = numbers(x->layers);
+    x->source_rms = measure_numbers(x->sources), x->read_rms = measure_numbers(x->reads),
+    x->layer_rms = measure_numbers(x->layers);
+    x->gate_mean = measure_numbers(x->gates), x->gate_deviation = measure_numbers(x->gates),
+    x->loss_increase = measure_numbers(x->layers);
     bool all = x->routed && x->taken_rms && x->other_rms && x->taken && x->source_site
         && x->read_site && x->read_for && x->layer_name && x->gate_site && x->source_rms
         && x->read_rms && x->layer_rms && x->gate_mean && x->gate_deviation && x->loss_increase;
     if (a->codes) {
-        x->weight = numbers((int64_t)x->reads * x->sources),
-        x->deviation = numbers((int64_t)x->reads * x->sources);
+        x->weight = measure_numbers((int64_t)x->reads * x->sources),
+        x->deviation = measure_numbers((int64_t)x->reads * x->sources);
         all = all && x->weight && x->deviation;
     }
     if (t->kind[RESULT_SIMILARITY].count) {
-        x->similarity = numbers((int64_t)x->layers * x->layers);
+        x->similarity = measure_numbers((int64_t)x->layers * x->layers);
         all = all && x->similarity;
     }
     return all;
@@ -103,9 +103,9 @@ static bool open_loads(Measure *a) {
     int n = a->entries.kind[RESULT_LOAD].count;
     x->load = calloc((size_t)n + 1, sizeof *x->load);
     for (; x->load && x->loads < n; x->loads++) {
-        const ProbeEntry *t = entry(a, RESULT_LOAD, x->loads);
+        const ProbeEntry *t = measure_entry(a, RESULT_LOAD, x->loads);
         ProbeLoad *l = &x->load[x->loads];
-        *l = (ProbeLoad){ strata_string(x->m, t->site), t->count - 1, numbers(t->count) };
+        *l = (ProbeLoad){ strata_string(x->m, t->site), t->count - 1, measure_numbers(t->count) };
         if (!l->mean) return false;
     }
     return x->load != NULL;
@@ -115,18 +115,18 @@ static bool open_loads(Measure *a) {
 
 /* Behind the weights, which stay as they are. */
 static float *input(const Measure *a, ProbeKind kind, int64_t index) {
-    const ProbeEntry *t = entry(a, kind, index);
+    const ProbeEntry *t = measure_entry(a, kind, index);
     return t ? (float *)a->s->weights.at + t->at : NULL;
 }
 
-static void keep(const Measure *a, int source, float factor) {
+static void measure_keep(const Measure *a, int source, float factor) {
     float *at = input(a, INPUT_KEEP, source);
     if (at) *at = factor;
 }
 
 static void keep_all(const Measure *a) {
     for (int s = 0; s < a->x->sources; s++)
-        keep(a, s, 1);
+        measure_keep(a, s, 1);
 }
 
 static void follow_none(const Measure *a) {
@@ -157,7 +157,7 @@ static void follow(const Measure *a, int first, int draw) {
 
 /* == Passes =============================================================== */
 
-static void tell(Measure *a) {
+static void measure_tell(Measure *a) {
     a->pass++;
     if (a->tells) fprintf(stderr, "\r\033[Kprobe: %d of %d passes", a->pass, a->passes);
 }
@@ -167,7 +167,7 @@ static int run_pass(Measure *a, int first, Error *e) {
     const ProbeText *x = a->text;
     memset(a->sum, 0, (size_t)a->entries.floats * sizeof *a->sum);
     a->loss = 0;
-    tell(a);
+    measure_tell(a);
     for (int64_t i = 0, b; i < x->count; i += b) {
         strata_loss loss = { .struct_size = sizeof loss };
         b = x->count - i < a->batch ? x->count - i : a->batch;
@@ -207,7 +207,7 @@ static void take_routes(Measure *a) {
     Probe *x = a->x;
     int64_t tokens = a->text->length * (a->batch < a->text->count ? a->batch : a->text->count);
     for (int i = 0; i < x->routes; i++) {
-        const ProbeEntry *t = entry(a, RESULT_ROUTE, i);
+        const ProbeEntry *t = measure_entry(a, RESULT_ROUTE, i);
         bool outputs = t && t->count == 4;
         x->routed[i] = t ? mean(a, t, 0) : 0;
         x->taken_rms[i] = outputs ? sqrt(ratio(a, t, 1, 0)) : NAN;
@@ -223,19 +223,20 @@ static void take_magnitudes(Measure *a) {
     take_routes(a);
     for (int i = 0; i < x->loads; i++)
         for (int64_t k = 0; k < x->load[i].count; k++)
-            x->load[i].mean[k] = mean(a, entry(a, RESULT_LOAD, i), k);
+            x->load[i].mean[k] = mean(a, measure_entry(a, RESULT_LOAD, i), k);
     for (int i = 0; i < x->sources; i++)
-        x->source_rms[i] = sqrt(mean(a, entry(a, RESULT_SOURCE, i), 0));
+        x->source_rms[i] = sqrt(mean(a, measure_entry(a, RESULT_SOURCE, i), 0));
     for (int i = 0; i < x->reads; i++)
-        x->read_rms[i] = sqrt(mean(a, entry(a, RESULT_READ, i), 0));
+        x->read_rms[i] = sqrt(mean(a, measure_entry(a, RESULT_READ, i), 0));
     for (int i = 0; i < x->gates; i++) {
-        x->gate_mean[i] = mean(a, entry(a, RESULT_GATE, i), 0);
-        x->gate_deviation[i] = deviation(mean(a, entry(a, RESULT_GATE, i), 1), x->gate_mean[i]);
+        x->gate_mean[i] = mean(a, measure_entry(a, RESULT_GATE, i), 0);
+        x->gate_deviation[i] = deviation(mean(a, measure_entry(a, RESULT_GATE, i), 1),
+                                         x->gate_mean[i]);
     }
     for (int i = 0; i < x->layers; i++) {
-        x->layer_rms[i] = sqrt(mean(a, entry(a, RESULT_LAYER, i), 0));
+        x->layer_rms[i] = sqrt(mean(a, measure_entry(a, RESULT_LAYER, i), 0));
         for (int k = 0; x->similarity && k < x->layers; k++)
-            x->similarity[i * x->layers + k] = ratio(a, entry(a, RESULT_SIMILARITY, i), k,
+            x->similarity[i * x->layers + k] = ratio(a, measure_entry(a, RESULT_SIMILARITY, i), k,
                                                      x->layers + k);
     }
 }
@@ -245,7 +246,7 @@ static void take_weights(Measure *a, int first) {
     Probe *x = a->x;
     for (int r = 0; r < x->reads; r++)
         for (int c = 0; c < a->ncodes && first + c < x->sources; c++) {
-            const ProbeEntry *t = entry(a, RESULT_READ, r);
+            const ProbeEntry *t = measure_entry(a, RESULT_READ, r);
             int64_t at = (int64_t)r * x->sources + first + c;
             /* what is later is not read: rounding at most */
             if (!t || t->count < 2 + 2 * a->ncodes || first + c > r) continue;
@@ -273,8 +274,8 @@ static int measure_without(Measure *a, Error *e) {
     for (int i = 0; !status && i < x->layers; i++) {
         keep_all(a);
         for (int s = 0; s < x->sources; s++) {
-            const ProbeEntry *source = entry(a, RESULT_SOURCE, s);
-            if (source && source->layer == i) keep(a, s, 0);
+            const ProbeEntry *source = measure_entry(a, RESULT_SOURCE, s);
+            if (source && source->layer == i) measure_keep(a, s, 0);
         }
         status = run_pass(a, -1, e);
         x->loss_increase[i] = a->loss - x->loss;
@@ -307,11 +308,11 @@ static void take_gradients(Measure *a) {
 static int measure_gradients(Measure *a, Error *e) {
     const ProbeText *x = a->text;
     Session *s = a->s;
-    a->x->gradient_norm = numbers(a->x->layers);
+    a->x->gradient_norm = measure_numbers(a->x->layers);
     int status = a->x->gradient_norm
         ? session_train(s, e)
         : error_memory(e, "probe", (size_t)a->x->layers * sizeof(double));
-    tell(a);
+    measure_tell(a);
     for (int64_t i = 0, b; !status && i < x->count; i += b) {
         strata_loss loss = { .struct_size = sizeof loss };
         b = x->count - i < a->batch ? x->count - i : a->batch;
@@ -339,7 +340,7 @@ static int open_arena(Measure *a, Error *e) {
     return region_open(&a->s->arena, "activations", bytes, e);
 }
 
-static int run(Measure *a, Error *e) {
+static int measure_run(Measure *a, Error *e) {
     int groups = a->codes ? (int)((a->x->sources + a->ncodes - 1) / a->ncodes) : 1;
     a->passes = groups + a->x->layers + (a->s->m->training != 0);
     int status = open_arena(a, e);
@@ -355,7 +356,7 @@ int probe_measure(Probe *x, Session *s, const ProbeText *text, bool tells, Error
     Measure a = { .x = x, .s = s, .text = text, .tells = tells };
     a.batch = text->length < CALL_TOKENS ? CALL_TOKENS / text->length : 1;
     int status = open_tables(&a) && open_probe(&a) && open_loads(&a)
-        ? run(&a, e)
+        ? measure_run(&a, e)
         : error_memory(e, "probe", (size_t)a.entries.floats * sizeof *a.sum);
     entries_close(&a.entries);
     free(a.out), free(a.sum), free(a.taken);

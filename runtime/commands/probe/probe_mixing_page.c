@@ -80,7 +80,7 @@ static void add_mixings(const Probe *x, const Probe *before, Text *t) {
 
 /* == Tables =============================================================== */
 
-static void table(Text *t, const char *label, const char *head) {
+static void mixing_page_table(Text *t, const char *label, const char *head) {
     page_table(t, label);
     text_add(t, "<thead><tr>%s</tr></thead><tbody>\n", head);
 }
@@ -104,9 +104,9 @@ static void add_shares(const Probe *x, const Probe *before, Text *t) {
                  "Shares of absolute weight in percent, by the kind of sublayer that reads: the "
                  "embedding, the newest "
                  "source (the diagonal of the matrix), and all between.");
-    table(t, "shares of weight",
-          "<th>read by</th><th>reads</th><th>embedding, %</th><th>newest source, "
-          "%</th><th>between, %</th>");
+    mixing_page_table(t, "shares of weight",
+                      "<th>read by</th><th>reads</th><th>embedding, %</th><th>newest source, "
+                      "%</th><th>between, %</th>");
     add_share_rows(before, ", before", t);
     add_share_rows(x, before ? ", after" : "", t);
     page_table_end(t);
@@ -123,7 +123,7 @@ static void add_sink_rows(const Probe *x, const char *when, Text *t) {
     }
 }
 
-static void add_sinks(const Probe *x, const Probe *before, Text *t) {
+static void page_add_sinks(const Probe *x, const Probe *before, Text *t) {
     ProbeSink sink[SINKS];
     int own = probe_sinks(x, sink, SINKS), other = before ? probe_sinks(before, sink, SINKS) : 0;
     page_heading(
@@ -131,9 +131,10 @@ static void add_sinks(const Probe *x, const Probe *before, Text *t) {
         "Sources that take at least twice an even share of later reads\xe2\x80\x99 weight, "
         "whatever the input: it varies by less than half over tokens.");
     if (own + other) {
-        table(t, "sinks",
-              "<th>source</th><th>share, %</th><th>even share, %</th><th>variation over tokens, "
-              "%</th>");
+        mixing_page_table(
+            t, "sinks",
+            "<th>source</th><th>share, %</th><th>even share, %</th><th>variation over tokens, "
+            "%</th>");
         add_sink_rows(before, ", before", t);
         add_sink_rows(x, before ? ", after" : "", t);
         page_table_end(t);
@@ -152,5 +153,5 @@ void probe_page_mixing(const Probe *x, const Probe *before, Text *t) {
     add_mixings(x, before, t);
     if (!x->weight) return;
     add_shares(x, before, t);
-    add_sinks(x, before, t);
+    page_add_sinks(x, before, t);
 }

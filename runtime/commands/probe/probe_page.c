@@ -10,7 +10,7 @@
 #include "page.h"
 
 /* Beside the style of all pages (page.h). */
-static const char style[] =
+static const char probe_page_style[] =
     ".first{font-size:1.15em}.grid{min-width:620px}.grid "
     "svg{background:none}th,td{white-space:nowrap}thead "
     "th{white-space:normal}figure.wide{max-width:960px;margin:1em 0}"
@@ -39,7 +39,7 @@ static void figures(const Page *p, double value) {
     text_add(p->t, "<td>%s</td>", isfinite(value) ? FIGURES(value, 4) : "\xe2\x80\x93");
 }
 
-static void table(const Page *p, const char *label, const char *head) {
+static void probe_page_table(const Page *p, const char *label, const char *head) {
     page_table(p->t, label);
     text_add(p->t, "<thead><tr>%s</tr></thead><tbody>\n", head);
 }
@@ -55,7 +55,7 @@ typedef struct NumberChart {
     bool bars;
 } NumberChart;
 
-static void add_numbers(const Page *p, const NumberChart *n) {
+static void probe_page_add_numbers(const Page *p, const NumberChart *n) {
     static const char *const name[] = { "after", "before" };
     const double *series[] = { n->after, n->before };
     if (!n->after || n->count < 1) return;
@@ -97,30 +97,32 @@ static void close_names(ShortNames *n) { free(n->name), free(n->source), free(n-
 
 static void add_sublayers(const Page *p, const ShortNames *n) {
     const Probe *x = p->x, *b = p->before;
-    add_numbers(p,
-                &(NumberChart){ "Output of a sublayer", "source e is the embedding", "source",
-                                "root mean square", x->source_rms, b ? b->source_rms : NULL,
-                                x->sources, n->source, true });
-    add_numbers(p,
-                &(NumberChart){ "What sublayers read", "before their norm; out is the final read",
-                                "read by", "root mean square", x->read_rms, b ? b->read_rms : NULL,
-                                x->reads, n->read, false });
+    probe_page_add_numbers(p,
+                           &(NumberChart){ "Output of a sublayer", "source e is the embedding",
+                                           "source", "root mean square", x->source_rms,
+                                           b ? b->source_rms : NULL, x->sources, n->source, true });
+    probe_page_add_numbers(p,
+                           &(NumberChart){ "What sublayers read",
+                                           "before their norm; out is the final read", "read by",
+                                           "root mean square", x->read_rms, b ? b->read_rms : NULL,
+                                           x->reads, n->read, false });
 }
 
-static void add_layers(const Page *p) {
+static void probe_page_add_layers(const Page *p) {
     const Probe *x = p->x, *b = p->before;
-    add_numbers(p,
-                &(NumberChart){ "Loss without a layer", "increase when its outputs are 0", "layer",
-                                "nats per token", x->loss_increase, b ? b->loss_increase : NULL,
-                                x->layers, NULL, true });
-    add_numbers(p,
-                &(NumberChart){ "Output of a layer", "what its sublayers add", "layer",
-                                "root mean square", x->layer_rms, b ? b->layer_rms : NULL,
-                                x->layers, NULL, true });
-    add_numbers(p,
-                &(NumberChart){ "Gradients", "of a layer\xe2\x80\x99s parameters", "layer", "norm",
-                                x->gradient_norm, b ? b->gradient_norm : NULL, x->layers, NULL,
-                                true });
+    probe_page_add_numbers(p,
+                           &(NumberChart){ "Loss without a layer",
+                                           "increase when its outputs are 0", "layer",
+                                           "nats per token", x->loss_increase,
+                                           b ? b->loss_increase : NULL, x->layers, NULL, true });
+    probe_page_add_numbers(p,
+                           &(NumberChart){ "Output of a layer", "what its sublayers add", "layer",
+                                           "root mean square", x->layer_rms,
+                                           b ? b->layer_rms : NULL, x->layers, NULL, true });
+    probe_page_add_numbers(p,
+                           &(NumberChart){ "Gradients", "of a layer\xe2\x80\x99s parameters",
+                                           "layer", "norm", x->gradient_norm,
+                                           b ? b->gradient_norm : NULL, x->layers, NULL, true });
 }
 
 static void add_dynamics(const Page *p) {
@@ -132,7 +134,7 @@ static void add_dynamics(const Page *p) {
         "with it what they must "
         "add to be heard; mixers over depth bound it.");
     text_add(p->t, "<div class=\"figures\">\n");
-    add_layers(p);
+    probe_page_add_layers(p);
     if (!open_names(p->x, &names)) p->t->failed = true;
     else add_sublayers(p, &names);
     close_names(&names);
@@ -188,10 +190,11 @@ static void add_gates(const Page *p) {
         "Sigmoids and hyperbolic tangents that mixers and routes compute, with the place in "
         "the model and the Lua line; mean and deviation over tokens and "
         "elements.");
-    table(p, "gates",
-          p->before ? "<th>gate</th><th>mean, after</th><th>deviation, after</th><th>mean, "
-                      "before</th><th>deviation, before</th>"
-                    : "<th>gate</th><th>mean</th><th>deviation</th>");
+    probe_page_table(p, "gates",
+                     p->before
+                         ? "<th>gate</th><th>mean, after</th><th>deviation, after</th><th>mean, "
+                           "before</th><th>deviation, before</th>"
+                         : "<th>gate</th><th>mean</th><th>deviation</th>");
     add_gate_rows(p);
     page_table_end(p->t);
 }
@@ -224,15 +227,16 @@ static void add_route_picture(const Page *p) {
     for (int i = 0; name && i < x->routes; i++)
         name[i] = x->routes > WHOLE ? probe_route(x, i) : strata_routed(x->m, i);
     text_add(p->t, "<div class=\"figures\">\n");
-    add_numbers(p,
-                &(NumberChart){ "Tokens that routes take", "over the whole text that was looked at",
-                                x->routes > WHOLE ? "route, by its layer" : "route", "share",
-                                x->routed, b ? b->routed : NULL, x->routes, name, true });
+    probe_page_add_numbers(
+        p,
+        &(NumberChart){ "Tokens that routes take", "over the whole text that was looked at",
+                        x->routes > WHOLE ? "route, by its layer" : "route", "share", x->routed,
+                        b ? b->routed : NULL, x->routes, name, true });
     text_add(p->t, "</div>\n");
     free(name);
 }
 
-static void add_routes(const Page *p) {
+static void probe_page_add_routes(const Page *p) {
     const Probe *x = p->x, *b = p->before;
     if (!x->routes) return;
     page_heading(
@@ -241,10 +245,11 @@ static void add_routes(const Page *p) {
         "random, and the root mean square of the outputs "
         "that the route decides about, at those tokens and at the others, where a bypass may "
         "add something.");
-    table(p, "routes",
-          b ? "<th>route</th><th>tokens, after, %</th><th>output, taken</th><th>output, "
-              "others</th><th>tokens, before, %</th><th>output, taken</th><th>output, others</th>"
-            : "<th>route</th><th>tokens, %</th><th>output, taken</th><th>output, others</th>");
+    probe_page_table(
+        p, "routes",
+        b ? "<th>route</th><th>tokens, after, %</th><th>output, taken</th><th>output, "
+            "others</th><th>tokens, before, %</th><th>output, taken</th><th>output, others</th>"
+          : "<th>route</th><th>tokens, %</th><th>output, taken</th><th>output, others</th>");
     add_route_rows(p);
     page_table_end(p->t);
     add_route_picture(p);
@@ -270,10 +275,11 @@ static void add_loads(const Page *p) {
                  "What the rules of buffers get: of experts, how many tokens each takes. The "
                  "largest and the smallest over their mean, 1 where all are alike, and how many "
                  "get nothing.");
-    table(p, "loads",
-          b ? "<th>buffer</th><th>numbers</th><th>largest, after</th><th>smallest</th><th>zeros"
-              "</th><th>largest, before</th><th>smallest</th><th>zeros</th>"
-            : "<th>buffer</th><th>numbers</th><th>largest</th><th>smallest</th><th>zeros</th>");
+    probe_page_table(
+        p, "loads",
+        b ? "<th>buffer</th><th>numbers</th><th>largest, after</th><th>smallest</th><th>zeros"
+            "</th><th>largest, before</th><th>smallest</th><th>zeros</th>"
+          : "<th>buffer</th><th>numbers</th><th>largest</th><th>smallest</th><th>zeros</th>");
     for (int i = 0; i < x->loads; i++) {
         text_add(p->t, "<tr><th scope=\"row\">");
         svg_escaped(p->t, x->load[i].buffer);
@@ -329,7 +335,7 @@ void probe_page(const Probe *x, const Probe *before, const char *weights,
     page_open(t);
     svg_escaped(t, name);
     text_add(t, ": probe");
-    page_body(t, style);
+    page_body(t, probe_page_style);
     svg_escaped(t, name);
     text_add(t, ": what it does inside</h1>\n");
     add_summary(&p, weights, weights_before);
@@ -337,7 +343,7 @@ void probe_page(const Probe *x, const Probe *before, const char *weights,
     add_dynamics(&p);
     add_similarities(&p);
     add_gates(&p);
-    add_routes(&p);
+    probe_page_add_routes(&p);
     add_loads(&p);
     page_close(t);
 }

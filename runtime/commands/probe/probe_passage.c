@@ -23,7 +23,7 @@ enum { COLUMNS = 72 };
 /* == Pieces =============================================================== */
 
 /* Byte 0 would end the piece: its sign stands there instead. */
-static void add_piece(Text *all, const Text *piece) {
+static void passage_add_piece(Text *all, const Text *piece) {
     for (size_t i = 0; i < piece->length; i++)
         text_bytes(all, piece->at[i] ? piece->at + i : ZERO, piece->at[i] ? 1 : 3);
     text_bytes(all, "", 1);
@@ -51,7 +51,7 @@ int probe_passage(ProbeText *x, const Tokenizer *tokenizer, int64_t most, Error 
     x->shown = (int)(x->length < most ? x->length : most);
     for (int i = 0; i < x->shown && !status; i++) {
         if (tokenizer->kind) status = decoder_push(&d, tokenizer, x->tokens[i], e);
-        if (!status) add_piece(&all, &d.text);
+        if (!status) passage_add_piece(&all, &d.text);
     }
     if (!status) status = text_status(&all, e);
     x->piece = status ? NULL : piece_list(&all, x->shown, e);
@@ -150,7 +150,7 @@ static char digit(int count) {
     return count < 10 ? (char)('0' + count) : count < 36 ? (char)('a' + count - 10) : '+';
 }
 
-static void add_token(const Probe *x, int token, bool colours, PassageLine *l, Text *t) {
+static void passage_add_token(const Probe *x, int token, bool colours, PassageLine *l, Text *t) {
     char piece[PROBE_PIECE];
     int count = probe_count(x, token), width;
     probe_piece(x, token, piece);
@@ -165,7 +165,7 @@ static void add_token(const Probe *x, int token, bool colours, PassageLine *l, T
     if (probe_ends_line(x, token)) end_line(l, colours, t);
 }
 
-static void add_legend(const Probe *x, bool colours, Text *t) {
+static void passage_add_legend(const Probe *x, bool colours, Text *t) {
     text_add(t, "  ");
     for (int shade = 0, low, high; colours && shade <= PROBE_SHADES; shade++)
         if (probe_shade_range(x, shade, &low, &high))
@@ -185,9 +185,9 @@ void probe_print_passage(const Probe *x, bool colours, Text *t) {
     if (!x->routes || !x->text->shown) return;
     text_add(t, "\nfirst %d tokens, by how many of %d routes take them\n", x->text->shown,
              x->routes);
-    add_legend(x, colours, t);
+    passage_add_legend(x, colours, t);
     for (int i = 0; i < x->text->shown; i++)
-        add_token(x, i, colours, &l, t);
+        passage_add_token(x, i, colours, &l, t);
     end_line(&l, colours, t);
     text_free(&l.text), text_free(&l.marks);
 }

@@ -19,7 +19,7 @@ typedef struct Grid {
 
 /* == Text ================================================================= */
 
-static void add_names(const Probe *x, int token, Text *t) {
+static void page_add_names(const Probe *x, int token, Text *t) {
     const char *between = "";
     for (int i = 0; i < x->routes; i++)
         if (probe_takes(x, i, token)) {
@@ -29,19 +29,19 @@ static void add_names(const Probe *x, int token, Text *t) {
         }
 }
 
-static void add_token(const Probe *x, int token, Text *t) {
+static void page_add_token(const Probe *x, int token, Text *t) {
     char piece[PROBE_PIECE];
     int count = probe_count(x, token);
     probe_piece(x, token, piece);
     text_add(t, "<span class=\"t%d\" title=\"token %d: %d of %d%s", probe_shade(x, count), token,
              count, x->routes, count ? ", " : "");
-    add_names(x, token, t);
+    page_add_names(x, token, t);
     text_add(t, "\">");
     svg_escaped(t, piece);
     text_add(t, "</span>%s", probe_ends_line(x, token) ? "<br>" : "");
 }
 
-static void add_legend(const Probe *x, Text *t) {
+static void page_add_legend(const Probe *x, Text *t) {
     text_add(t, "<p class=\"note\">Of %d routes take a token: ", x->routes);
     for (int shade = 0, low, high; shade <= PROBE_SHADES; shade++)
         if (probe_shade_range(x, shade, &low, &high))
@@ -109,7 +109,7 @@ static void add_grid(const Probe *x, Text *t) {
 
 /* == Table ================================================================ */
 
-static void add_table(const Probe *x, Text *t) {
+static void passage_page_add_table(const Probe *x, Text *t) {
     text_add(t, "<details><summary>As a table</summary>\n");
     page_table(t, "tokens and the routes that take them");
     text_add(t,
@@ -121,7 +121,7 @@ static void add_table(const Probe *x, Text *t) {
         text_add(t, "<tr><th scope=\"row\">%d</th><td>", i);
         svg_escaped(t, piece);
         text_add(t, "</td><td>%d</td><td>", probe_count(x, i));
-        add_names(x, i, t);
+        page_add_names(x, i, t);
         text_add(t, "</td></tr>\n");
     }
     page_table_end(t);
@@ -133,12 +133,12 @@ void probe_page_passage(const Probe *x, const char *title, Text *t) {
              "<figure class=\"wide\"><figcaption>%s<span>the first %d tokens; point at one for the "
              "layers that take it</span></figcaption>\n",
              title, x->text->shown);
-    add_legend(x, t);
+    page_add_legend(x, t);
     text_add(t, "<p class=\"passage\">");
     for (int i = 0; i < x->text->shown; i++)
-        add_token(x, i, t);
+        page_add_token(x, i, t);
     text_add(t, "</p>\n");
     add_grid(x, t);
-    add_table(x, t);
+    passage_page_add_table(x, t);
     text_add(t, "</figure>\n");
 }

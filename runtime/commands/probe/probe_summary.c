@@ -57,7 +57,7 @@ static int taken(const Probe *x, int r, double sum) {
     return n;
 }
 
-static ProbeSink look_at(const Probe *x, int s) {
+static ProbeSink summary_look_at(const Probe *x, int s) {
     ProbeSink k = { .source = s };
     int reads = 0;
     for (int r = s + 1; r < x->reads; r++) {
@@ -76,7 +76,7 @@ static ProbeSink look_at(const Probe *x, int s) {
 int probe_sinks(const Probe *x, ProbeSink *sink, int most) {
     int n = 0;
     for (int s = 0; x->weight && s < x->sources && n < most; s++) {
-        ProbeSink k = look_at(x, s);
+        ProbeSink k = summary_look_at(x, s);
         if (k.share >= 2 * k.even && k.variation < 0.5 && k.share > 0) sink[n++] = k;
     }
     return n;
@@ -98,7 +98,7 @@ static void add_layer(const Probe *x, Text *t) {
              FIGURES(x->loss_increase[best], 3));
 }
 
-static void add_sinks(const Probe *x, Text *t) {
+static void summary_add_sinks(const Probe *x, Text *t) {
     ProbeSink sink[16];
     int n = probe_sinks(x, sink, 16), most = 0;
     if (!x->weight) return;
@@ -130,7 +130,7 @@ static void add_between(const Probe *x, Text *t) {
     text_add(t, " from between the embedding and the newest source");
 }
 
-static void add_routed(const Probe *x, Text *t) {
+static void summary_add_routed(const Probe *x, Text *t) {
     double least = INFINITY, most = -INFINITY;
     for (int i = 0; i < x->routes; i++)
         least = fmin(least, x->routed[i]), most = fmax(most, x->routed[i]);
@@ -145,8 +145,8 @@ static void add_routed(const Probe *x, Text *t) {
 void probe_headline(const Probe *x, Text *t) {
     add_layer(x, t);
     if (!probe_all_ones(x)) {
-        add_sinks(x, t);
+        summary_add_sinks(x, t);
         add_between(x, t);
     }
-    add_routed(x, t);
+    summary_add_routed(x, t);
 }

@@ -11,23 +11,24 @@ enum { KINDS = 8, SINKS = 16, GATES = 24 };
 
 /* == Terminal ============================================================= */
 
-static void add_number(Text *t, int width, double value) {
+static void probe_text_add_number(Text *t, int width, double value) {
     char text[32];
     print_text(text, sizeof text, "%s", isfinite(value) ? FIGURES(value, 4) : "-");
     text_add(t, " %*s", width, text);
 }
 
-static void add_layers(const Probe *x, Text *t) {
+static void probe_text_add_layers(const Probe *x, Text *t) {
     text_add(t, "\n%-16s %12s %14s %17s %14s\n", "layer", "output rms", "gradient norm",
              "loss without it", "cosine before");
     for (int i = 0; i < x->layers; i++) {
         text_add(t, "%-16.16s", x->layer_name[i]);
-        add_number(t, 12, x->layer_rms[i]);
-        add_number(t, 14, x->gradient_norm ? x->gradient_norm[i] : NAN);
+        probe_text_add_number(t, 12, x->layer_rms[i]);
+        probe_text_add_number(t, 14, x->gradient_norm ? x->gradient_norm[i] : NAN);
         char change[32];
         print_text(change, sizeof change, "%+.4f", x->loss_increase[i]);
         text_add(t, " %17s", change);
-        add_number(t, 14, x->similarity && i ? x->similarity[i * x->layers + i - 1] : NAN);
+        probe_text_add_number(t, 14,
+                              x->similarity && i ? x->similarity[i * x->layers + i - 1] : NAN);
         text_add(t, "\n");
     }
 }
@@ -43,7 +44,7 @@ static void add_shares(const Probe *x, Text *t) {
                  100 * share[i].embedding, 100 * share[i].diagonal, 100 * share[i].far);
 }
 
-static void add_sinks(const Probe *x, Text *t) {
+static void probe_text_add_sinks(const Probe *x, Text *t) {
     ProbeSink sink[SINKS];
     int n = probe_sinks(x, sink, SINKS);
     if (!x->weight) return;
@@ -61,22 +62,22 @@ static void add_gates(const Probe *x, Text *t) {
         text_add(t, "\n%-56s %10s %12s\n", "gates, by their Lua line", "mean", "deviation");
     for (int i = 0; i < x->gates && i < GATES; i++) {
         text_add(t, "%-56.90s", x->gate_site[i]);
-        add_number(t, 10, x->gate_mean[i]);
-        add_number(t, 12, x->gate_deviation[i]);
+        probe_text_add_number(t, 10, x->gate_mean[i]);
+        probe_text_add_number(t, 12, x->gate_deviation[i]);
         text_add(t, "\n");
     }
     if (x->gates > GATES) text_add(t, "… %d more; --json and -o list all\n", x->gates - GATES);
 }
 
 /* Sums over sublayers of one route: 'others' is what a bypass adds. */
-static void add_routes(const Probe *x, bool colours, Text *t) {
+static void probe_text_add_routes(const Probe *x, bool colours, Text *t) {
     if (x->routes)
         text_add(t, "\n%-32s %10s %20s %20s\n", "routes, chosen as in training", "tokens, %",
                  "output rms, taken", "others");
     for (int i = 0; i < x->routes; i++) {
         text_add(t, "%-32.32s %10.1f", strata_routed(x->m, i), 100 * x->routed[i]);
-        add_number(t, 20, x->taken_rms[i]);
-        add_number(t, 20, x->other_rms[i]);
+        probe_text_add_number(t, 20, x->taken_rms[i]);
+        probe_text_add_number(t, 20, x->other_rms[i]);
         text_add(t, "\n");
     }
     probe_print_passage(x, colours, t);
@@ -84,11 +85,11 @@ static void add_routes(const Probe *x, bool colours, Text *t) {
 
 static void add_probe(const Probe *x, bool colours, Text *t) {
     text_add(t, "loss %.6f nats per token, over %lld tokens\n", x->loss, (long long)x->tokens);
-    add_layers(x, t);
+    probe_text_add_layers(x, t);
     if (probe_all_ones(x)) text_add(t, "\nweights of reads: all ones, by construction\n");
-    else add_shares(x, t), add_sinks(x, t);
+    else add_shares(x, t), probe_text_add_sinks(x, t);
     add_gates(x, t);
-    add_routes(x, colours, t);
+    probe_text_add_routes(x, colours, t);
     probe_print_loads(x, t);
 }
 

@@ -185,7 +185,7 @@ static int compute_block(Scoring *c, Error *e) {
 }
 
 /* The whole file: checked only, or computed. */
-static int read_file(Scoring *c, bool compute, Error *e) {
+static int score_read_file(Scoring *c, bool compute, Error *e) {
     int status = jsonl_open(&c->reader.lines, c->reader.p->options.word[0], e);
     bool more = true;
     while (!status && more) {
@@ -207,7 +207,7 @@ static int read_file(Scoring *c, bool compute, Error *e) {
 
 static int score_file(Scoring *c, Error *e) {
     char unknown[UNKNOWN_WORDS];
-    int status = read_file(c, false, e);
+    int status = score_read_file(c, false, e);
     if (!status && !c->found) program_note("there is no line to score");
     if (!status)
         program_note(tokenizer_unknown(unknown, c->reader.tokenizer, "the texts", c->reader.unknown,
@@ -218,7 +218,7 @@ static int score_file(Scoring *c, Error *e) {
     }
     if (!status && !c->json)
         status = console_write("   line   loglikelihood   tokens\n", 33, NULL, e);
-    if (!status) status = read_file(c, true, e);
+    if (!status) status = score_read_file(c, true, e);
     if (!status) status = write_summary(c, e);
     score_run_close(c->run);
     int64_t missed = c->texts.missed + c->continuations.missed;

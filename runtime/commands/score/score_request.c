@@ -39,8 +39,8 @@ typedef struct Encoded {
 } Encoded;
 
 /* The token that begins texts is in front, unless the text has it, as lm-eval 0.4.13 does. */
-static int encode(const ScoreReader *r, bool template, const char *text, size_t length,
-                  Encoded *out, Error *e) {
+static int request_encode(const ScoreReader *r, bool template, const char *text, size_t length,
+                          Encoded *out, Error *e) {
     TokenIds ids = { .width = 4, .grows = true, .open = true };
     ids.template = template && !tokenizer_spells_begin(r->tokenizer, text, length);
     *out = (Encoded){ 0 };
@@ -57,7 +57,7 @@ static int encode(const ScoreReader *r, bool template, const char *text, size_t 
 
 /* == Requests ============================================================= */
 
-static int wrong(const ScoreReader *r, const char *what, Error *e) {
+static int request_wrong(const ScoreReader *r, const char *what, Error *e) {
     return error_set(e, STATUS_USER, "%s: expected %s", r->lines.place, what);
 }
 
@@ -84,7 +84,7 @@ static void count_ids(ScoreReader *r, const Encoded *before, const Encoded *more
 static int whole_text(ScoreReader *r, const char *text, ScoreSpan *out, Error *e) {
     Encoded ids;
     size_t length = strlen(text);
-    int status = encode(r, true, text, length, &ids, e);
+    int status = request_encode(r, true, text, length, &ids, e);
     bool prefixed = r->prefix >= 0;
     if (status) return status;
     count_ids(r, NULL, &ids);
@@ -113,8 +113,8 @@ static int fit(const ScoreReader *r, ScoreSpan *x) {
 
 /* Tokens of the context alone in front of those that the whole has more.  An empty context is the
 ** prefix, once: a continuation that begins with it has it. */
-static int join(const ScoreReader *r, const Encoded *context, const Encoded *whole, ScoreSpan *x,
-                Error *e) {
+static int request_join(const ScoreReader *r, const Encoded *context, const Encoded *whole,
+                        ScoreSpan *x, Error *e) {
     int64_t before = context->count;
     bool own = !before && whole->count && whole->at[1] == r->prefix;
     int64_t skipped = own ? 1 : before, count = whole->count - skipped;
@@ -141,11 +141,11 @@ static int continuation(ScoreReader *r, const char *text, size_t blank, const ch
     memcpy(both + before, more, after + 1);
     Encoded whole;
     bool template = *text || r->prefix < 0; /* the prefix is in the place of an empty context */
-    int status = encode(r, template, both, before + after, &whole, e);
+    int status = request_encode(r, template, both, before + after, &whole, e);
     /* bytes: of what is moved, too; the user's own are counted */
     *x = (ScoreSpan){ .bytes = (int64_t)(before - blank + after) };
     count_ids(r, context, &whole);
-    if (!status) status = join(r, context, &whole, x, e);
+    if (!status) status = request_join(r, context, &whole, x, e);
     if (!x->why) x->bytes = (int64_t)after;
     if (x->context + x->count - 1 > r->longest) r->longest = x->context + x->count - 1;
     free(whole.at);
@@ -175,7 +175,7 @@ static int continuations(ScoreReader *r, const JsonNode *context, const JsonNode
     Encoded ids;
     size_t blank = without_blanks(context->text);
     bool template = *context->text || r->prefix < 0;
-    int status = encode(r, template, context->text, blank, &ids, e);
+    int status = request_encode(r, template, context->text, blank, &ids, e);
     count_ids(r, NULL, &ids);
     const JsonNode *one = more->type == JSON_STRING ? more : json_first(j, more);
     for (int32_t i = 0; i < q->spans && !status; i++, one = json_next(j, one))
@@ -225,7 +225,7 @@ static int find_members(const ScoreReader *r, Members *m, Error *e) {
     if (m->context->type != JSON_STRING)
         return wrong_member(r, "'context' to be a text", m->context, e);
     if (m->continuation->type == JSON_ARRAY && !m->continuation->count)
-        return wrong(r, TEXTS ", found an empty list", e);
+        return request_wrong(r, TEXTS ", found an empty list", e);
     if (m->continuation->type != JSON_ARRAY && m->continuation->type != JSON_STRING)
         return wrong_member(r, TEXTS, m->continuation, e);
     return STATUS_OK;

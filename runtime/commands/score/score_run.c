@@ -12,7 +12,7 @@
 
 enum { SLOTS = 32, PIECE = 2048 }; /* tokens of a context that are read at once */
 
-static const SequenceSettings told = { .name = "score", .told = true };
+static const SequenceSettings score_run_told = { .name = "score", .told = true };
 
 typedef struct ScoreJob { /* a continuation in a sequence of its own */
     ScoreSpan *span;
@@ -46,7 +46,7 @@ ScoreRun *score_run_open(Session *s, int64_t longest, Error *e) {
     run->m = s->m;
     run->slots = count_slots(s, longest);
     int status = generator_open(&run->generator, s, NULL, run->slots + 1, longest, e);
-    if (!status) status = generator_add(run->generator, &run->base, &told, e);
+    if (!status) status = generator_add(run->generator, &run->base, &score_run_told, e);
     if (!status) return run;
     score_run_close(run);
     return NULL;
@@ -59,7 +59,8 @@ void score_run_close(ScoreRun *run) {
 }
 
 /* Token i of a continuation under the logits of the position before it. */
-static int add_token(const ScoreRun *run, ScoreSpan *x, int64_t i, const float *logits, Error *e) {
+static int score_run_add_token(const ScoreRun *run, ScoreSpan *x, int64_t i, const float *logits,
+                               Error *e) {
     int32_t best = 0, target = x->ids[x->context + i];
     for (int32_t v = 0; v < run->m->vocab; v++) {
         if (!isfinite(logits[v]))
@@ -76,12 +77,12 @@ static int add_token(const ScoreRun *run, ScoreSpan *x, int64_t i, const float *
 }
 
 /* One more token of every continuation at work; those that are done leave. */
-static int step(ScoreRun *run, Error *e) {
+static int score_run_step(ScoreRun *run, Error *e) {
     int status = generator_advance(run->generator, e);
     for (int32_t i = run->jobs; !status && i-- > 0;) {
         ScoreJob *job = &run->job[i];
         const ScoreSpan *x = job->span;
-        status = add_token(run, job->span, ++job->next, job->sequence->slot->logits, e);
+        status = score_run_add_token(run, job->span, ++job->next, job->sequence->slot->logits, e);
         if (job->next + 1 < x->count) {
             sequence_append(job->sequence, x->ids[x->context + job->next]);
             continue;
@@ -110,16 +111,16 @@ static int read_context(ScoreRun *run, const ScoreSpan *x, Error *e) {
 }
 
 /* Scores the first token, and gives the continuation a sequence where there are more. */
-static int begin(ScoreRun *run, ScoreSpan *x, Error *e) {
+static int score_run_begin(ScoreRun *run, ScoreSpan *x, Error *e) {
     x->greedy = true;
     int status = read_context(run, x, e);
-    if (!status) status = add_token(run, x, 0, run->base->slot->logits, e);
+    if (!status) status = score_run_add_token(run, x, 0, run->base->slot->logits, e);
     while (!status && x->count > 1 && run->jobs == run->slots)
-        status = step(run, e);
+        status = score_run_step(run, e);
     if (status || x->count == 1) return status;
     ScoreJob *job = &run->job[run->jobs++];
     *job = (ScoreJob){ .span = x };
-    status = generator_add(run->generator, &job->sequence, &told, e);
+    status = generator_add(run->generator, &job->sequence, &score_run_told, e);
     if (!status) status = sequence_copy(job->sequence, run->base, e);
     if (status) return status;
     sequence_append(job->sequence, x->ids[x->context]);
@@ -130,9 +131,9 @@ int score_continuations(ScoreRun *run, ScoreRequest *q, int32_t requests, Error 
     int status = STATUS_OK;
     for (int32_t i = 0; i < requests; i++)
         for (int32_t k = 0; q[i].kind != SCORE_TEXT && k < q[i].spans && !status; k++)
-            if (!q[i].span[k].why) status = begin(run, &q[i].span[k], e);
+            if (!q[i].span[k].why) status = score_run_begin(run, &q[i].span[k], e);
     while (!status && run->jobs)
-        status = step(run, e);
+        status = score_run_step(run, e);
     run->shared = NULL; /* the requests may go */
     return status;
 }

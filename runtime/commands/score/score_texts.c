@@ -54,7 +54,7 @@ static void fill_row(TextBatch *b, int64_t row) {
     memset(targets + w->length, 0, rest);
 }
 
-static int flush(TextBatch *b, Error *e) {
+static int texts_flush(TextBatch *b, Error *e) {
     Session *s = b->s;
     strata_loss loss = { .struct_size = sizeof loss };
     if (!b->count) return STATUS_OK;
@@ -80,7 +80,7 @@ static int add_window(TextBatch *b, ScoreWindow w, Error *e) {
     int64_t longest = b->count && b->longest > length ? b->longest : length;
     int64_t shortest = b->count && b->shortest < length ? b->shortest : length;
     if (b->count && ((b->count + 1) * longest > b->room || shortest * 2 < longest)) {
-        int status = flush(b, e);
+        int status = texts_flush(b, e);
         if (status) return status;
         longest = shortest = length;
     }
@@ -90,7 +90,7 @@ static int add_window(TextBatch *b, ScoreWindow w, Error *e) {
     return STATUS_OK;
 }
 
-static int add_text(TextBatch *b, ScoreSpan *x, Error *e) {
+static int texts_add_text(TextBatch *b, ScoreSpan *x, Error *e) {
     int status = STATUS_OK;
     for (int64_t first = 0, n; first < x->count && !status; first += n) {
         n = x->count - first < b->most ? x->count - first : b->most;
@@ -104,8 +104,8 @@ int score_texts(Session *s, ScoreRequest *q, int32_t requests, Error *e) {
     TextBatch b = { .s = s, .most = s->m->context };
     int status = open_batch(&b, e);
     for (int32_t i = 0; i < requests && !status; i++)
-        if (q[i].kind == SCORE_TEXT && !q[i].span->why) status = add_text(&b, q[i].span, e);
-    if (!status) status = flush(&b, e);
+        if (q[i].kind == SCORE_TEXT && !q[i].span->why) status = texts_add_text(&b, q[i].span, e);
+    if (!status) status = texts_flush(&b, e);
     close_batch(&b);
     for (int32_t i = 0; i < requests && !status; i++)
         if (q[i].kind == SCORE_TEXT && !isfinite(q[i].span->nll))

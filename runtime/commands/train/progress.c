@@ -15,9 +15,9 @@
 #include "standalone.h"
 
 enum { LINE_MOST = 2000 };
-static const double BETWEEN_LINES = 2.0, BETWEEN_FRAMES = 0.1; /* seconds */
+static const double PROGRESS_BETWEEN_LINES = 2.0, BETWEEN_FRAMES = 0.1; /* seconds */
 
-static void put(Progress *p, const char *text) {
+static void progress_put(Progress *p, const char *text) {
     if (!p->lost.status && !p->quiet) console_write(text, strlen(text), NULL, &p->lost);
 }
 
@@ -62,7 +62,8 @@ char *progress_steps(const Progress *p, int64_t step, char to[64]) {
 /* What a line tells, what matters most first. */
 enum { PARTS = 6, NEEDED = 3, PART = 96 };
 
-static void describe(const Progress *p, int64_t step, double loss, char part[PARTS][PART]) {
+static void progress_describe(const Progress *p, int64_t step, double loss,
+                              char part[PARTS][PART]) {
     char number[64];
     memset(part, 0, PARTS * PART);
     print_text(part[0], PART, "%s %s", p->unit ? p->unit : "step", progress_steps(p, step, number));
@@ -85,7 +86,7 @@ static int length(char part[PARTS][PART], int parts) {
     return n;
 }
 
-static void draw_bar(const Progress *p, int64_t step, int cells, Text *t) {
+static void progress_draw_bar(const Progress *p, int64_t step, int cells, Text *t) {
     int full = (int)((double)cells * share_done(p, step));
     text_add(t, "%s[", p->plain ? "" : "\033[36m");
     for (int i = 0; i < cells; i++)
@@ -98,11 +99,11 @@ void progress_line(const Progress *p, int64_t step, double loss, int columns, Te
     enum { BAR = 24, LEAST = 8, AROUND = 4 };
     char part[PARTS][PART];
     int parts = PARTS;
-    describe(p, step, loss, part);
+    progress_describe(p, step, loss, part);
     while (parts > NEEDED && length(part, parts) + LEAST + AROUND > columns)
         parts--;
     int room = columns - AROUND - length(part, parts);
-    if (room >= LEAST) draw_bar(p, step, room < BAR ? room : BAR, t);
+    if (room >= LEAST) progress_draw_bar(p, step, room < BAR ? room : BAR, t);
     for (int i = 0; i < parts; i++)
         text_add(t, "%s", part[i]);
 }
@@ -111,23 +112,23 @@ static void rewrite_line(Progress *p, int64_t step, double loss) {
     Text t = { 0 };
     text_add(&t, "\r\033[K");
     progress_line(p, step, loss, console_columns(STDOUT_FILENO), &t);
-    if (!t.failed) put(p, t.at);
+    if (!t.failed) progress_put(p, t.at);
     text_free(&t);
     p->line = true;
 }
 
 void progress_words(const Progress *p, int64_t step, double loss, Text *t) {
     char part[PARTS][PART];
-    describe(p, step, loss, part);
+    progress_describe(p, step, loss, part);
     for (int i = 0; i < PARTS; i++)
         text_add(t, "%s", part[i]);
     text_add(t, "\n");
 }
 
-static void add_line(Progress *p, int64_t step, double loss) {
+static void progress_add_line(Progress *p, int64_t step, double loss) {
     Text t = { 0 };
     progress_words(p, step, loss, &t);
-    if (!t.failed) put(p, t.at);
+    if (!t.failed) progress_put(p, t.at);
     text_free(&t);
 }
 
@@ -143,10 +144,10 @@ bool progress_beats_peak(const Progress *p) {
 void progress_step(Progress *p, int64_t step, double loss) {
     double now = machine_now();
     bool edge = p->shown == 0 || step == p->steps || (p->end > 0 && now >= p->end);
-    if (!edge && now - p->shown < (p->terminal ? BETWEEN_FRAMES : BETWEEN_LINES)) return;
+    if (!edge && now - p->shown < (p->terminal ? BETWEEN_FRAMES : PROGRESS_BETWEEN_LINES)) return;
     p->shown = now;
     if (p->terminal) rewrite_line(p, step, loss);
-    else add_line(p, step, loss);
+    else progress_add_line(p, step, loss);
 }
 
 void progress_note(Progress *p, const char *format, ...) {
@@ -156,10 +157,10 @@ void progress_note(Progress *p, const char *format, ...) {
     print_textv(text, sizeof text, format, arguments);
     va_end(arguments);
     text_escape(shown, sizeof shown, text, strlen(text));
-    put(p, p->line ? "\r\033[K" : "");
+    progress_put(p, p->line ? "\r\033[K" : "");
     p->line = false;
-    put(p, shown);
-    put(p, "\n");
+    progress_put(p, shown);
+    progress_put(p, "\n");
 }
 
 void progress_warn(Progress *p, const char *format, ...) {
@@ -178,6 +179,6 @@ void progress_warn(Progress *p, const char *format, ...) {
 }
 
 void progress_close(Progress *p) {
-    if (p->line) put(p, "\n");
+    if (p->line) progress_put(p, "\n");
     p->line = false;
 }

@@ -11,7 +11,8 @@
 static double line(double from, double to, double share) { return from + (to - from) * share; }
 
 /* At 'at' of 'all', both in steps or in shares of the run, of which warm-up and decay take some. */
-static double rate(const Checkpoint *run, double at, double all, double warm, double decay) {
+static double rate_schedule(const Checkpoint *run, double at, double all, double warm,
+                            double decay) {
     const double pi = 3.14159265358979323846;
     if (at <= warm) return run->lr * at / warm;
     if (run->schedule == SCHEDULE_COSINE)
@@ -25,10 +26,11 @@ static double rate(const Checkpoint *run, double at, double all, double warm, do
 double schedule_rate(const Checkpoint *run, int64_t step) {
     if (run->schedule == SCHEDULE_CONSTANT) return run->lr;
     double steps = (double)(run->steps - run->begun), at = (double)(step - run->begun);
-    return rate(run, at, steps, floor(run->warmup * steps + 0.5), floor(run->decay * steps + 0.5));
+    return rate_schedule(run, at, steps, floor(run->warmup * steps + 0.5),
+                         floor(run->decay * steps + 0.5));
 }
 
 double schedule_rate_by_time(const Checkpoint *run, double share) {
     if (run->schedule == SCHEDULE_CONSTANT) return run->lr;
-    return rate(run, share, 1, run->warmup, run->decay);
+    return rate_schedule(run, share, 1, run->warmup, run->decay);
 }

@@ -25,7 +25,7 @@ static strata_part complete(const StepSums *x, int64_t leaf, int *joined) {
     return node;
 }
 
-static void take(StepSums *x) {
+static void step_sums_take(StepSums *x) {
     int joined;
     strata_part node = complete(x, x->leaf, &joined);
     x->parts -= joined;
@@ -37,7 +37,7 @@ static int most_aside(int64_t leaves, int64_t first, int64_t count) {
     StepSums x = { .leaves = leaves, .first = first, .count = count };
     int most = 0;
     for (x.leaf = first; !is_last(&x); x.leaf++) {
-        take(&x);
+        step_sums_take(&x);
         most = x.parts > most ? x.parts : most;
     }
     return most;
@@ -50,7 +50,7 @@ int64_t step_sums_bytes(const strata_model *m, int64_t leaves, const strata_redu
 
 /* == Numbers ============================================================== */
 
-static void add(const float *a, const float *b, float *y, int64_t n) {
+static void step_sums_add(const float *a, const float *b, float *y, int64_t n) {
     for (int64_t k = 0; k < n; k++)
         y[k] = a[k] + b[k];
 }
@@ -64,9 +64,9 @@ static void sum_task(void *arg, int64_t task, int32_t worker) {
     float *leaf = x->gradients + from;
     if (n > BLOCK) n = BLOCK;
     for (int i = x->parts - 1; i > lowest; i--)
-        add((float *)x->aside[i].at + from, leaf, leaf, n);
+        step_sums_add((float *)x->aside[i].at + from, leaf, leaf, n);
     float *aside = x->aside[lowest].at, *to = is_last(x) ? leaf : aside + from;
-    if (x->joined) add(aside + from, leaf, to, n);
+    if (x->joined) step_sums_add(aside + from, leaf, to, n);
     else memcpy(to, leaf, (size_t)n * sizeof *to);
 }
 
@@ -115,10 +115,10 @@ void step_sums_close(StepSums *x) {
 }
 
 /* What this rank will have; the last part is being computed. */
-static int tell(StepSums *x, Error *e) {
+static int step_sums_tell(StepSums *x, Error *e) {
     const strata_reducer *r = x->reducer;
     StepSums then = *x;
-    take(&then);
+    step_sums_take(&then);
     memcpy(x->part, then.part, sizeof x->part);
     x->step = (strata_step){ .struct_size = sizeof x->step,
                              .leaves = x->leaves,
@@ -136,7 +136,7 @@ int step_sums_begin(StepSums *x, int64_t leaf, Error *e) {
     x->done = 0;
     x->failed = (Error){ 0 };
     complete(x, leaf, &x->joined);
-    return x->reducer && is_last(x) ? tell(x, e) : STATUS_OK;
+    return x->reducer && is_last(x) ? step_sums_tell(x, e) : STATUS_OK;
 }
 
 strata_range_fn step_sums_final(const StepSums *x) {
@@ -152,7 +152,7 @@ int step_sums_end(StepSums *x, Error *e) {
         return x->failed.status;
     }
     if (!r || !is_last(x)) {
-        take(x);
+        step_sums_take(x);
         x->part[x->parts - 1].at = x->aside[x->parts - 1].at;
         return STATUS_OK;
     }

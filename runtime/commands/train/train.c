@@ -16,13 +16,13 @@
 #include "machine.h"
 #include "ranks.h"
 
-static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
+static const int train_stops[] = { SIGINT, SIGTERM, SIGHUP };
 
 static void hold_signals(void) {
     sigset_t set;
     sigemptyset(&set);
     for (int i = 0; i < 3; i++)
-        sigaddset(&set, stops[i]);
+        sigaddset(&set, train_stops[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -37,8 +37,9 @@ static int stop_signal(void) {
     sigset_t pending;
     sigpending(&pending);
     for (int i = 0; i < 3; i++)
-        if (sigismember(&pending, stops[i]) == 1 && !(stops[i] == SIGHUP && survives_hangup()))
-            return stops[i];
+        if (sigismember(&pending, train_stops[i]) == 1
+            && !(train_stops[i] == SIGHUP && survives_hangup()))
+            return train_stops[i];
     return 0;
 }
 
@@ -50,7 +51,7 @@ static int update(Run *r, const TrainStep *x, Error *e) {
 
 /* With minutes, by when the step will end, as far as steps before it tell the rank that writes; the
 ** last one leaves time for the evaluation after it. */
-static int rate(Run *r, int64_t step, double *lr, Error *e) {
+static int train_rate(Run *r, int64_t step, double *lr, Error *e) {
     const Checkpoint *c = &r->state;
     if (c->minutes == 0) return *lr = schedule_rate(c, step), STATUS_OK;
     double step_seconds = r->outputs ? r->outputs->progress.seconds : 0,
@@ -75,12 +76,12 @@ static int agree(Run *r, int *stop, Error *e) {
     double x[4] = { rank_writes(reducer) ? r->state.elapsed : 0 };
     if (!reducer) return STATUS_OK;
     for (int i = 0; i < 3; i++)
-        x[1 + i] = *stop == stops[i];
+        x[1 + i] = *stop == train_stops[i];
     int status = ranks_sum(reducer, x, 4, e);
     r->state.elapsed = x[0];
     *stop = 0;
     for (int i = 0; i < 3 && !*stop; i++)
-        if (x[1 + i] > 0) *stop = stops[i];
+        if (x[1 + i] > 0) *stop = train_stops[i];
     return status;
 }
 
@@ -88,7 +89,7 @@ static int train_step(Run *r, TrainStep *x, Error *e) {
     Session *s = &r->s;
     double start = machine_now(), squares = 0;
     *x = (TrainStep){ .step = r->state.step + 1 };
-    int status = rate(r, x->step, &x->lr, e);
+    int status = train_rate(r, x->step, &x->lr, e);
     if (!status) status = run_gradients(r, x, e);
     if (!status && !isfinite(x->loss)) return run_diverged(r, x->step, "loss", x->loss, e);
     if (!status)

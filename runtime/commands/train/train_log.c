@@ -93,7 +93,7 @@ static int scan(FILE *f, const char *path, const char *run, int64_t resume, off_
     return status;
 }
 
-static int cut(TrainLog *l, const char *run, int64_t resume, bool *fresh, Error *e) {
+static int train_log_cut(TrainLog *l, const char *run, int64_t resume, bool *fresh, Error *e) {
     int copy = dup(l->fd);
     FILE *f = copy < 0 ? NULL : fdopen(copy, "r");
     if (!f) {
@@ -132,7 +132,7 @@ int train_log_open(TrainLog *l, const char *path, const char *run, int64_t resum
                            "%s: expected a log to write to, found one that is "
                            "read-only: another --log",
                            path);
-    if (!status) status = cut(l, run, resume, fresh, e);
+    if (!status) status = train_log_cut(l, run, resume, fresh, e);
     if (status) train_log_close(l);
     return status;
 }
@@ -152,19 +152,19 @@ int train_log_line(TrainLog *l, Error *e) {
     return status;
 }
 
-static void number(Text *t, const char *key, double value) {
+static void train_log_number(Text *t, const char *key, double value) {
     text_add(t, ", \"%s\": ", key);
     text_json_number(t, value);
 }
 
 int train_log_step(TrainLog *l, const TrainStep *s, Error *e) {
     text_add(&l->line, "{\"step\": %lld", (long long)s->step);
-    number(&l->line, "loss", s->loss);
-    number(&l->line, "cross_entropy", s->cross_entropy);
-    number(&l->line, "lr", s->lr);
-    number(&l->line, "grad_norm", s->grad_norm);
-    number(&l->line, "tokens_per_second", s->tokens_per_second);
-    number(&l->line, "seconds", s->seconds);
+    train_log_number(&l->line, "loss", s->loss);
+    train_log_number(&l->line, "cross_entropy", s->cross_entropy);
+    train_log_number(&l->line, "lr", s->lr);
+    train_log_number(&l->line, "grad_norm", s->grad_norm);
+    train_log_number(&l->line, "tokens_per_second", s->tokens_per_second);
+    train_log_number(&l->line, "seconds", s->seconds);
     for (int32_t i = 0; i < s->routes; i++) {
         text_add(&l->line, i ? ", " : ", \"routed\": [");
         text_json_number(&l->line, s->routed[i]);
@@ -185,14 +185,14 @@ int train_log_step(TrainLog *l, const TrainStep *s, Error *e) {
 
 int train_log_evaluation(TrainLog *l, const TrainEvaluation *x, Error *e) {
     text_add(&l->line, "{\"step\": %lld", (long long)x->step);
-    number(&l->line, "val_loss", x->loss);
-    if (x->training_form) number(&l->line, "loss_training_form", *x->training_form);
-    number(&l->line, "best_val_loss", x->best);
+    train_log_number(&l->line, "val_loss", x->loss);
+    if (x->training_form) train_log_number(&l->line, "loss_training_form", *x->training_form);
+    train_log_number(&l->line, "best_val_loss", x->best);
     text_add(&l->line, ", \"best_step\": %lld", (long long)x->best_step);
     for (int i = 0; x->val->sources > 1 && i < x->val->sources; i++) {
         text_add(&l->line, i ? "}, {\"name\": " : ", \"val_files\": [{\"name\": ");
         text_json_string(&l->line, x->val->source[i].name);
-        number(&l->line, "loss", x->val_loss[i]);
+        train_log_number(&l->line, "loss", x->val_loss[i]);
     }
     text_add(&l->line, x->val->sources > 1 ? "}]}\n" : "}\n");
     return train_log_line(l, e);

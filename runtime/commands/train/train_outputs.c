@@ -10,7 +10,7 @@
 #include "place.h"
 
 /* No output may land on another file of the run. */
-static int check_files(const Run *r, Error *e) {
+static int outputs_check_files(const Run *r, Error *e) {
     const char *log = option(r->p, OPTION_LOG)->text,
                *out[] = { r->out, r->outputs->best, r->outputs->before };
     int status = program_unread(r->p, log, e);
@@ -24,7 +24,7 @@ static int check_files(const Run *r, Error *e) {
 }
 
 /* PATH SUFFIX, to be freed; NULL: no memory. */
-static char *beside(const char *path, const char *suffix, Error *e) {
+static char *outputs_beside(const char *path, const char *suffix, Error *e) {
     size_t size = strlen(path) + strlen(suffix) + 1;
     char *name = malloc(size);
     if (!name) return error_memory(e, "--out", size), NULL;
@@ -35,14 +35,14 @@ static char *beside(const char *path, const char *suffix, Error *e) {
 int outputs_open(Run *r, Error *e) {
     const char *given = option(r->p, OPTION_OUT)->text, *name = model_text(r->p, r->p->m->name);
     Outputs *o = r->outputs;
-    r->out = beside(given ? given : name, given ? "" : ".safetensors", e);
+    r->out = outputs_beside(given ? given : name, given ? "" : ".safetensors", e);
     if (!r->out) return e->status;
     if (!o) return STATUS_OK;
     progress_open(&o->progress);
     o->progress.quiet = option(r->p, OPTION_QUIET)->given;
-    o->best = beside(r->out, ".best", e);
-    o->before = o->best ? beside(r->out, ".prev", e) : NULL;
-    return o->before ? check_files(r, e) : e->status;
+    o->best = outputs_beside(r->out, ".best", e);
+    o->before = o->best ? outputs_beside(r->out, ".prev", e) : NULL;
+    return o->before ? outputs_check_files(r, e) : e->status;
 }
 
 static int open_log(Run *r, Error *e) {

@@ -27,7 +27,7 @@ static int check_length(Run *r, const Checkpoint *saved, Error *e) {
     return STATUS_OK;
 }
 
-static int match(const Run *r, const CheckpointFile *f, Error *e) {
+static int resume_match(const Run *r, const CheckpointFile *f, Error *e) {
     Checkpoint now = r->state;
     int status = run_words_joined(r, &f->state, &now, e);
     return status ? status : checkpoint_match(f, &now, e);
@@ -41,7 +41,7 @@ static int take_up(Run *r, const CheckpointFile *f, Error *e) {
     int status = trained_options_check(&f->file, &own, e);
     if (!status) status = run_words(r, saved->words, e);
     if (!status) status = run_texts(r, &f->file, e);
-    if (!status) status = match(r, f, e);
+    if (!status) status = resume_match(r, f, e);
     checkpoint_progress(&r->state, saved);
     if (!status) status = check_length(r, saved, e);
     if (!status) status = run_open_memory(r, e);

@@ -8,7 +8,7 @@
 
 #include "weights.h"
 
-static int check_options(const Program *p, Error *e) {
+static int setup_check_options(const Program *p, Error *e) {
     static const OptionId pair[][2] = { { OPTION_VAL, OPTION_VAL_SHARE },
                                         { OPTION_INIT, OPTION_RESUME },
                                         { OPTION_STEPS, OPTION_MINUTES },
@@ -48,7 +48,7 @@ static int start_fresh(Run *r, Error *e) {
 }
 
 int run_open(Run *r, Error *e) {
-    int status = check_options(r->p, e);
+    int status = setup_check_options(r->p, e);
     if (!status) status = program_session(r->p, &r->s, e);
     if (!status && option(r->p, OPTION_DRY_RUN)->given) return STATUS_OK;
     if (!status) status = outputs_open(r, e);

@@ -147,7 +147,7 @@ int run_log(Run *r, Error *e) {
 
 /* == Event files ========================================================== */
 
-static void add_command(const Program *p, Text *t) {
+static void start_add_command(const Program *p, Text *t) {
     const Options *o = &p->options;
     text_add(t, "command      ");
     text_shell_word(t, p->path);
@@ -176,7 +176,7 @@ int run_events(Run *r, Error *e) {
              strata_string(m, m->name), strata_string(m, m->spec_file),
              (unsigned long long)m->spec_hash, STRATA_VERSION);
     choices_line(r->p, &lines);
-    add_command(r->p, &lines);
+    start_add_command(r->p, &lines);
     text_add(&lines, "run          %s\nparameters   %lld\ntext         %lld tokens", r->state.run,
              (long long)m->parameters, (long long)data_count(&r->data));
     if (r->evaluates) text_add(&lines, ", validation %lld", (long long)data_count(&r->val));

@@ -61,7 +61,7 @@ int run_diverged(const Run *r, int64_t step, const char *quantity, double value,
 }
 
 /* A state that is not finite must never replace one that is. */
-static int check_finite(const Run *r, Error *e) {
+static int state_check_finite(const Run *r, Error *e) {
     const char *name, *what;
     int64_t index;
     return find_not_finite(r, &name, &what, &index)
@@ -73,7 +73,7 @@ int run_save(Run *r, Error *e) {
     Outputs *o = r->outputs;
     if (!o) return STATUS_OK;
     bool whole = !r->words.weights_only || !checkpoint_done(&r->state);
-    int status = check_finite(r, e);
+    int status = state_check_finite(r, e);
     if (status) return status;
     status = whole ? checkpoint_save(r->out, r->p->m, session_w(&r->s), r->s.train.at,
                                      &r->tokenizer, &r->state, e)
@@ -87,7 +87,7 @@ int run_save(Run *r, Error *e) {
 int run_save_best(Run *r, Error *e) {
     Outputs *o = r->outputs;
     if (!o) return STATUS_OK;
-    int status = check_finite(r, e);
+    int status = state_check_finite(r, e);
     if (!status)
         status = checkpoint_save_weights(o->best, r->p->m, session_w(&r->s), &r->tokenizer,
                                          &r->state, false, e);
@@ -98,7 +98,7 @@ int run_save_best(Run *r, Error *e) {
 /* == The last line ======================================================== */
 
 /* The command that goes on: what no checkpoint remembers is said again. */
-static void add_command(const Run *r, Text *t) {
+static void state_add_command(const Run *r, Text *t) {
     static const OptionId again[] = { OPTION_OUT,        OPTION_LOG,     OPTION_TENSORBOARD,
                                       OPTION_SAVE_EVERY, OPTION_THREADS, OPTION_TOKENIZER,
                                       OPTION_VAL_TOKENS };
@@ -119,7 +119,7 @@ void run_end(Run *r, bool worked) {
     const Checkpoint *c = &r->state;
     Text t = { 0 };
     char at[64];
-    add_command(r, &t);
+    state_add_command(r, &t);
     if (t.failed) text_clear(&t);
     const char *steps = progress_steps(&r->outputs->progress, c->step, at);
     if (!checkpoint_done(c))

@@ -185,7 +185,7 @@ static bool same_names(const RunWords *w, int which) {
     return same || w->remembered[which];
 }
 
-static int joined(const Run *r, int which, const char *was, char now[65], Error *e) {
+static int words_joined(const Run *r, int which, const char *was, char now[65], Error *e) {
     const RunWords *w = &r->words;
     const DataFiles *f = which ? &r->val.files : &r->text.files;
     const JsonNode *list = saved_list(w, which);
@@ -201,8 +201,8 @@ static int joined(const Run *r, int which, const char *was, char now[65], Error 
 }
 
 int run_words_joined(const Run *r, const Checkpoint *saved, Checkpoint *now, Error *e) {
-    int status = joined(r, 0, saved->data_sha256, now->data_sha256, e);
-    return status ? status : joined(r, 1, saved->val_sha256, now->val_sha256, e);
+    int status = words_joined(r, 0, saved->data_sha256, now->data_sha256, e);
+    return status ? status : words_joined(r, 1, saved->val_sha256, now->val_sha256, e);
 }
 
 void run_words_free(RunWords *w) {

@@ -47,7 +47,7 @@ int character_at(const char *text, size_t length, size_t at, int32_t *c) {
     return n ? n : 1;
 }
 
-static size_t before(const char *text, size_t at, int32_t *c) {
+static size_t characters_before(const char *text, size_t at, int32_t *c) {
     size_t from = at - 1;
     while (from && at - from < 4 && (text[from] & 0xc0) == 0x80)
         from--;
@@ -68,7 +68,7 @@ size_t characters_after_space(const char *text, size_t length, size_t at) {
 size_t characters_before_space(const char *text, size_t at) {
     int32_t c;
     while (at) {
-        size_t from = before(text, at, &c);
+        size_t from = characters_before(text, at, &c);
         if (!character_space(c)) break;
         at = from;
     }
@@ -78,7 +78,7 @@ size_t characters_before_space(const char *text, size_t at) {
 bool characters_word_before(const char *text, size_t at) {
     int32_t c;
     if (!at) return false;
-    before(text, at, &c);
+    characters_before(text, at, &c);
     return character_word(c);
 }
 
@@ -90,7 +90,7 @@ bool characters_word_after(const char *text, size_t length, size_t at) {
 }
 
 /* Bytes of the longest beginning of a character there, 1 at least. */
-static size_t broken(const char *text, size_t length) {
+static size_t characters_broken(const char *text, size_t length) {
     int n = 1;
     while ((size_t)n < length && n < 4 && utf8_begins((const unsigned char *)text, n + 1) >= 0)
         n++;
@@ -117,7 +117,7 @@ bool characters_mend(Text *out, const char *text, size_t length) {
     while (at < length) {
         text_bytes(out, text + from, at - from);
         text_bytes(out, "\xef\xbf\xbd", 3);
-        from = at + broken(text + at, length - at);
+        from = at + characters_broken(text + at, length - at);
         at = characters_valid(text, length, from);
     }
     text_bytes(out, text + from, length - from);

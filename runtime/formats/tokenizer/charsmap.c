@@ -46,8 +46,8 @@ void charsmap_free(Charsmap *x) {
 static size_t offset(uint32_t unit) { return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6); }
 
 /* The longest of the first 'most' that begin each other. */
-static size_t find(const Charsmap *x, const char *text, size_t length, int most,
-                   const char **with) {
+static size_t find_charsmap(const Charsmap *x, const char *text, size_t length, int most,
+                            const char **with) {
     size_t found = 0, node = x->unit ? offset(x->unit[0]) : 0;
     int count = 0;
     for (size_t i = 0; x->unit && i < length && count < most; i++) {
@@ -68,9 +68,9 @@ static size_t find(const Charsmap *x, const char *text, size_t length, int most,
 }
 
 size_t charsmap_find(const Charsmap *x, const char *text, size_t length, const char **with) {
-    return find(x, text, length, FOUND, with);
+    return find_charsmap(x, text, length, FOUND, with);
 }
 
 size_t charsmap_first(const Charsmap *x, const char *text, size_t length, const char **with) {
-    return find(x, text, length, 1, with);
+    return find_charsmap(x, text, length, 1, with);
 }

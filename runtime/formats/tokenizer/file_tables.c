@@ -120,7 +120,8 @@ void token_file_done(Tokenizer *t) {
 
 /* == Ids to text ========================================================== */
 
-static const char *text_of(const TokenFile *f, const Vocabulary *v, int32_t id, size_t *length) {
+static const char *tables_text_of(const TokenFile *f, const Vocabulary *v, int32_t id,
+                                  size_t *length) {
     return vocabulary_text(vocabulary_has(v, id) ? v : &f->pieces, id, length);
 }
 
@@ -157,20 +158,20 @@ static const char *begin_text(const TokenFile *f, int32_t id, Decoder *d, const 
         --*length;
         return text + 1;
     case START_MARKS:
-        if (!d->begun) text = text_of(f, &f->begins, id, length);
+        if (!d->begun) text = tables_text_of(f, &f->begins, id, length);
         d->begun = true;
         return text;
     default: return start_of_pieces(f, id, d, text, length);
     }
 }
 
-static int decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
+static int tables_decode(const Tokenizer *t, int32_t id, Decoder *d, const char **text) {
     const TokenFile *f = t->tables;
     size_t length = 0;
     if (!vocabulary_has(&f->pieces, id)) return -1;
     bool hidden = f->flags[id] & TOKEN_SPECIAL && !d->specials;
     if (hidden && f->format != FORMAT_PIECES) return 0;
-    *text = hidden ? "" : text_of(f, &f->shown, id, &length);
+    *text = hidden ? "" : tables_text_of(f, &f->shown, id, &length);
     *text = begin_text(f, id, d, *text, &length);
     return (int)length;
 }
@@ -193,7 +194,7 @@ static bool exactly(const AddedSet *s, const char *piece, size_t length, int32_t
 }
 
 /* In byte-level files a piece is spelled by the characters of its bytes. */
-static int32_t find(const Tokenizer *t, const char *piece, size_t length) {
+static int32_t tables_find(const Tokenizer *t, const char *piece, size_t length) {
     const TokenFile *f = t->tables;
     int32_t id, c;
     Text bytes = { 0 };
@@ -226,6 +227,6 @@ const char *tokenizer_described(const Tokenizer *t) {
 const TokenizerKind tokenizer_in_file = { .name = "file",
                                           .free = free_tables,
                                           .encode = token_encode,
-                                          .decode = decode,
+                                          .decode = tables_decode,
                                           .byte = byte_of,
-                                          .find = find };
+                                          .find = tables_find };

@@ -26,8 +26,8 @@ void merge_free(MergeWork *w) {
 }
 
 /* What a and b, which follow each other, make. */
-static inline void look(const MergeRule *rule, const char *text, MergeSymbol *a,
-                        const MergeSymbol *b) {
+static inline void merge_look(const MergeRule *rule, const char *text, MergeSymbol *a,
+                              const MergeSymbol *b) {
     a->rank = UINT32_MAX;
     if (rule->pairs) {
         const PairSlot *s = pairs_find(rule->pairs, pair_key(a->id, b->id));
@@ -44,7 +44,7 @@ static void merge_few(MergeWork *w, const MergeRule *rule, const char *text) {
     MergeSymbol *s = w->symbol;
     size_t n = w->count;
     for (size_t i = 0; i + 1 < n; i++)
-        look(rule, text, &s[i], &s[i + 1]);
+        merge_look(rule, text, &s[i], &s[i + 1]);
     while (n > 1) {
         size_t best = 0;
         for (size_t i = 1; i + 1 < n; i++)
@@ -54,8 +54,8 @@ static void merge_few(MergeWork *w, const MergeRule *rule, const char *text) {
         s[best].length += s[best + 1].length;
         memmove(&s[best + 1], &s[best + 2], (n - best - 2) * sizeof *s);
         n--;
-        if (best + 1 < n) look(rule, text, &s[best], &s[best + 1]);
-        if (best) look(rule, text, &s[best - 1], &s[best]);
+        if (best + 1 < n) merge_look(rule, text, &s[best], &s[best + 1]);
+        if (best) merge_look(rule, text, &s[best - 1], &s[best]);
     }
     w->count = n;
 }
@@ -72,7 +72,7 @@ static void sink(MergeWork *w, size_t i) {
     h[i] = x;
 }
 
-static void push(MergeWork *w, MergeCandidate x) {
+static void merge_push(MergeWork *w, MergeCandidate x) {
     if (w->held == w->heap_room) {
         size_t room = w->heap_room ? 2 * w->heap_room : 256;
         MergeCandidate *bigger = realloc(w->heap, room * sizeof *bigger);
@@ -87,18 +87,18 @@ static void push(MergeWork *w, MergeCandidate x) {
     w->heap[i] = x;
 }
 
-static void offer(MergeWork *w, const MergeRule *rule, const char *text, int32_t left) {
+static void merge_offer(MergeWork *w, const MergeRule *rule, const char *text, int32_t left) {
     MergeSymbol *a = &w->symbol[left];
     const MergeSymbol *b = &w->symbol[a->after];
-    look(rule, text, a, b);
+    merge_look(rule, text, a, b);
     if (a->rank == UINT32_MAX) return;
-    push(w,
-         (MergeCandidate){ (uint64_t)a->rank << 32 | (uint32_t)left, a->length + b->length,
-                           a->merged });
+    merge_push(w,
+               (MergeCandidate){ (uint64_t)a->rank << 32 | (uint32_t)left, a->length + b->length,
+                                 a->merged });
 }
 
 /* Candidates whose symbols became others meanwhile have another length, or none. */
-static void take(MergeWork *w, const MergeRule *rule, const char *text) {
+static void merge_take(MergeWork *w, const MergeRule *rule, const char *text) {
     MergeCandidate x = w->heap[0];
     w->heap[0] = w->heap[--w->held];
     if (w->held) sink(w, 0);
@@ -112,8 +112,8 @@ static void take(MergeWork *w, const MergeRule *rule, const char *text) {
     b->length = 0;
     a->after = b->after;
     if (a->after >= 0) w->symbol[a->after].before = left;
-    if (a->before >= 0) offer(w, rule, text, a->before);
-    if (a->after >= 0) offer(w, rule, text, left);
+    if (a->before >= 0) merge_offer(w, rule, text, a->before);
+    if (a->after >= 0) merge_offer(w, rule, text, left);
 }
 
 static void merge_many(MergeWork *w, const MergeRule *rule, const char *text) {
@@ -124,9 +124,9 @@ static void merge_many(MergeWork *w, const MergeRule *rule, const char *text) {
     }
     w->held = 0;
     for (size_t i = 0; i + 1 < n; i++)
-        offer(w, rule, text, (int32_t)i);
+        merge_offer(w, rule, text, (int32_t)i);
     while (w->held && !w->failed)
-        take(w, rule, text);
+        merge_take(w, rule, text);
     for (size_t i = 0; i < n; i++)
         if (w->symbol[i].length) w->symbol[kept++] = w->symbol[i];
     w->count = kept;

@@ -26,8 +26,8 @@ static void lower(Text *out, const char *text, size_t length) {
 }
 
 /* No further than 'most' bytes, of which there are more then. */
-static void replace(const NormalizeStep *s, size_t most, Text *out, const char *text,
-                    size_t length) {
+static void normalize_replace(const NormalizeStep *s, size_t most, Text *out, const char *text,
+                              size_t length) {
     size_t n = strlen(s->from), with = strlen(s->with);
     const char *end = text + length, *found;
     while (n && out->length <= most && (found = memmem(text, (size_t)(end - text), s->from, n))) {
@@ -75,7 +75,7 @@ static int take_step(const NormalizeStep *s, NormalizeWork *w, size_t most, Text
         return 0;
     case NORMALIZE_REPLACE:
         if (s->pattern.code) return replace_matches(s, most, out, text, length, w);
-        replace(s, most, out, text, length);
+        normalize_replace(s, most, out, text, length);
         return 0;
     case NORMALIZE_STRIP: strip(s, out, text, length); return 0;
     case NORMALIZE_PRECOMPILED: precompiled(&s->map, out, text, length); return 0;

@@ -130,8 +130,8 @@ static PatternMemory *new_memory(void) {
     return m;
 }
 
-static int match(const Pattern *p, PatternMemory *m, const char *text, size_t length, size_t at,
-                 uint32_t options) {
+static int pattern_match(const Pattern *p, PatternMemory *m, const char *text, size_t length,
+                         size_t at, uint32_t options) {
     options |= PCRE2_NO_UTF_CHECK;
     int n = pcre2_match(p->code, (PCRE2_SPTR)text, length, at, options, m->found, m->context);
     if (n == PCRE2_ERROR_JIT_STACKLIMIT)
@@ -146,7 +146,7 @@ static int match_at(const Pattern *p, PatternMemory *m, const char *text, size_t
     int n = PCRE2_ERROR_MATCHLIMIT;
     if (p->flat) {
         pcre2_set_offset_limit(m->context, at);
-        n = match(p, m, text, length, at, options);
+        n = pattern_match(p, m, text, length, at, options);
         pcre2_set_offset_limit(m->context, PCRE2_UNSET);
     }
     if (n != PCRE2_ERROR_MATCHLIMIT) return n;
@@ -157,7 +157,7 @@ static int match_at(const Pattern *p, PatternMemory *m, const char *text, size_t
 }
 
 /* Where a window ends, between characters. */
-static size_t end_of(const char *text, size_t length, size_t at, size_t window) {
+static size_t pattern_end_of(const char *text, size_t length, size_t at, size_t window) {
     if (window >= length - at) return length;
     size_t end = at + window;
     while ((text[end] & 0xc0) == 0x80)
@@ -169,7 +169,7 @@ static size_t end_of(const char *text, size_t length, size_t at, size_t window) 
 static int match_wide(const Pattern *p, PatternMemory *m, const char *text, size_t length,
                       size_t at) {
     for (size_t window = WINDOW;; window *= GROWTH) {
-        size_t end = end_of(text, length, at, window);
+        size_t end = pattern_end_of(text, length, at, window);
         if (!spend(m, end - at)) return PATTERN_SPENT;
         int n = match_at(p, m, text, end, at, end < length ? PCRE2_PARTIAL_HARD : 0);
         if (n != PCRE2_ERROR_PARTIAL) return n;
@@ -180,8 +180,8 @@ static int match_wide(const Pattern *p, PatternMemory *m, const char *text, size
 static int first_match(const Pattern *p, PatternMemory *m, const char *text, size_t length,
                        size_t at) {
     for (;;) {
-        size_t end = end_of(text, length, at, WINDOW);
-        int n = match(p, m, text, end, at, end < length ? PCRE2_PARTIAL_HARD : 0);
+        size_t end = pattern_end_of(text, length, at, WINDOW);
+        int n = pattern_match(p, m, text, end, at, end < length ? PCRE2_PARTIAL_HARD : 0);
         bool wide = n == PCRE2_ERROR_PARTIAL || n == PCRE2_ERROR_MATCHLIMIT;
         if (n == PCRE2_ERROR_NOMATCH && end < length) {
             at = end;

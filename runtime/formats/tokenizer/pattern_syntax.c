@@ -61,7 +61,7 @@ static int property(Rewrite *r, char letter) {
 }
 
 /* \xHH, \x{H…}, \uHHHH, behind the letter. */
-static int number(Rewrite *r, char letter) {
+static int syntax_number(Rewrite *r, char letter) {
     const char *from = r->p - 2;
     bool braces = *r->p == '{';
     size_t n = strspn(r->p + braces, "0123456789abcdefABCDEF"), most = letter == 'x' ? 2 : 4;
@@ -80,7 +80,7 @@ static int escaped(Rewrite *r, bool in_class) {
     if (!c) return unknown(r, from);
     r->p += 2;
     if (c == 'p' || c == 'P') return property(r, c);
-    if (c == 'x' || c == 'u') return number(r, c);
+    if (c == 'x' || c == 'u') return syntax_number(r, c);
     if (c == 's' || c == 'S') text_add(r->out, "\\%c{White_Space}", c == 's' ? 'p' : 'P');
     else if (c == 'd' || c == 'D') text_add(r->out, "\\%c{Nd}", c == 'd' ? 'p' : 'P');
     else if (c == 'w') text_add(r->out, in_class ? WORD : "[" WORD "]");
@@ -205,7 +205,7 @@ static bool repetition(Rewrite *r, size_t atom) {
     return true;
 }
 
-static int step(Rewrite *r, size_t *atom, size_t *open) {
+static int syntax_step(Rewrite *r, size_t *atom, size_t *open) {
     size_t here = r->out->length;
     int status = STATUS_OK;
     char c = *r->p;
@@ -245,6 +245,6 @@ int pattern_rewrite(Text *out, const char *text, PatternSyntax syntax, const cha
     int status = STATUS_OK;
     text_bytes(out, "", 0);
     while (*r.p && !status)
-        status = step(&r, &atom, open);
+        status = syntax_step(&r, &atom, open);
     return status;
 }

@@ -26,7 +26,7 @@ static size_t cluster_end(const char *text, size_t length, size_t at) {
     return at;
 }
 
-static void add(const Charsmap *x, Text *out, const char *text, size_t length) {
+static void precompiled_add(const Charsmap *x, Text *out, const char *text, size_t length) {
     const char *with;
     if (charsmap_first(x, text, length, &with)) text_bytes(out, with, strlen(with));
     else text_bytes(out, text, length);
@@ -42,7 +42,7 @@ void precompiled(const Charsmap *x, Text *out, const char *text, size_t length) 
         }
         for (int32_t c; at < end;) {
             size_t n = (size_t)character_at(text, length, at, &c);
-            add(x, out, text + at, n);
+            precompiled_add(x, out, text + at, n);
             at += n;
         }
     }

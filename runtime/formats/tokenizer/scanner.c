@@ -21,7 +21,7 @@ typedef struct Scanner {
 #define REST "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-static const Scanner known[] = {
+static const Scanner scanner_known[] = {
     { GPT2, 0, false, false },
     { "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", 0, false,
       false },
@@ -34,11 +34,11 @@ static const Scanner known[] = {
       3, true, true },
 };
 
-const char *scanner_pattern(int scanner) { return known[scanner].pattern; }
+const char *scanner_pattern(int scanner) { return scanner_known[scanner].pattern; }
 
 int scanner_find(const char *pattern) {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].pattern, pattern)) return (int)i;
+    for (size_t i = 0; i < sizeof scanner_known / sizeof *scanner_known; i++)
+        if (!strcmp(scanner_known[i].pattern, pattern)) return (int)i;
     return -1;
 }
 
@@ -65,7 +65,8 @@ static ScannerClass class_beyond(const char *text, size_t length, size_t at, siz
     return character_space(c) ? SPACE : OTHER;
 }
 
-static inline ScannerClass class_of(const char *text, size_t length, size_t at, size_t *to) {
+static inline ScannerClass scanner_class_of(const char *text, size_t length, size_t at,
+                                            size_t *to) {
     unsigned char c = (unsigned char)text[at];
     if (c >= 0x80) return class_beyond(text, length, at, to);
     *to = at + 1;
@@ -74,7 +75,7 @@ static inline ScannerClass class_of(const char *text, size_t length, size_t at, 
 
 /* Behind all from 'at' on that are of one class. */
 static inline size_t run_of(ScannerClass class, const char *text, size_t length, size_t at) {
-    for (size_t to; at < length && class_of(text, length, at, &to) == class;)
+    for (size_t to; at < length && scanner_class_of(text, length, at, &to) == class;)
         at = to;
     return at;
 }
@@ -99,7 +100,7 @@ static size_t contraction(const Scanner *x, const char *text, size_t length, siz
 /* \s++$|\s*[\r\n]+|\s+(?!\S)|\s+ */
 static size_t spaces(const Scanner *x, const char *text, size_t length, size_t at) {
     size_t last = at, to = at, next, behind_break = 0;
-    while (to < length && class_of(text, length, to, &next) == SPACE) {
+    while (to < length && scanner_class_of(text, length, to, &next) == SPACE) {
         if (line_break(text[to])) behind_break = next;
         last = to;
         to = next;
@@ -116,30 +117,30 @@ static size_t next_gpt2(const Scanner *x, const char *text, size_t length, size_
         if (n) return at + n;
     }
     if (text[at] == ' ' && at + 1 < length) from++;
-    ScannerClass class = class_of(text, length, from, &to);
+    ScannerClass class = scanner_class_of(text, length, from, &to);
     if (class == SPACE) return spaces(x, text, length, at);
     return run_of(class, text, length, to);
 }
 
-static size_t numbers(const Scanner *x, const char *text, size_t length, size_t at) {
+static size_t scanner_numbers(const Scanner *x, const char *text, size_t length, size_t at) {
     size_t to;
     for (int i = 0; i < x->numbers && at < length; i++, at = to)
-        if (class_of(text, length, at, &to) != NUMBER) break;
+        if (scanner_class_of(text, length, at, &to) != NUMBER) break;
     return at;
 }
 
 size_t scanner_next(int scanner, const char *text, size_t length, size_t at) {
-    const Scanner *x = &known[scanner];
+    const Scanner *x = &scanner_known[scanner];
     if (!x->caseless) return next_gpt2(x, text, length, at);
     if (text[at] == '\'') {
         size_t n = contraction(x, text, length, at);
         if (n) return at + n;
     }
     size_t to, behind;
-    ScannerClass class = class_of(text, length, at, &to), next;
+    ScannerClass class = scanner_class_of(text, length, at, &to), next;
     if (class == LETTER) return run_of(LETTER, text, length, to);
-    if (class == NUMBER) return numbers(x, text, length, at);
-    next = to < length ? class_of(text, length, to, &behind) : SPACE;
+    if (class == NUMBER) return scanner_numbers(x, text, length, at);
+    next = to < length ? scanner_class_of(text, length, to, &behind) : SPACE;
     if (next == LETTER && !line_break(text[at])) return run_of(LETTER, text, length, behind);
     if (class == SPACE && !(text[at] == ' ' && next == OTHER)) return spaces(x, text, length, at);
     to = run_of(OTHER, text, length, to);

@@ -19,16 +19,16 @@ typedef struct Splitting {
     Error *e;
 } Splitting;
 
-static int run(const Splitter *x, SplitWork *w, int i, const char *text, size_t length, bool first,
-               Error *e);
+static int split_run(const Splitter *x, SplitWork *w, int i, const char *text, size_t length,
+                     bool first, Error *e);
 
-static int give(Splitting *s, size_t from, size_t to) {
+static int split_give(Splitting *s, size_t from, size_t to) {
     if (from == to) return STATUS_OK;
-    return run(s->x, s->w, s->i + 1, s->text + from, to - from, s->first && !from, s->e);
+    return split_run(s->x, s->w, s->i + 1, s->text + from, to - from, s->first && !from, s->e);
 }
 
 static int give_waiting(Splitting *s, size_t from, size_t to, bool match) {
-    int status = give(s, s->from, s->to);
+    int status = split_give(s, s->from, s->to);
     s->from = from;
     s->to = to;
     s->waiting_match = match;
@@ -36,13 +36,13 @@ static int give_waiting(Splitting *s, size_t from, size_t to, bool match) {
 }
 
 /* The next part, in order; parts may be empty. */
-static int part(Splitting *s, size_t from, size_t to, bool match) {
+static int split_part(Splitting *s, size_t from, size_t to, bool match) {
     const SplitStep *step = &s->x->step[s->i];
     match ^= step->invert;
     bool held = s->from != s->to;
     switch (step->behavior) {
-    case SPLIT_REMOVED: return match ? STATUS_OK : give(s, from, to);
-    case SPLIT_ISOLATED: return give(s, from, to);
+    case SPLIT_REMOVED: return match ? STATUS_OK : split_give(s, from, to);
+    case SPLIT_ISOLATED: return split_give(s, from, to);
     case SPLIT_CONTIGUOUS:
         if (from == to) return STATUS_OK;
         if (held && s->waiting_match == match) s->to = to;
@@ -68,7 +68,7 @@ static int part(Splitting *s, size_t from, size_t to, bool match) {
 }
 
 static int parts_done(Splitting *s, size_t done) {
-    int status = done < s->length ? part(s, done, s->length, false) : STATUS_OK;
+    int status = done < s->length ? split_part(s, done, s->length, false) : STATUS_OK;
     return status ? status : give_waiting(s, 0, 0, false);
 }
 
@@ -87,8 +87,8 @@ static int by_pattern(Splitting *s) {
                 to++;
             continue;
         }
-        if (done < from) status = part(s, done, from, false);
-        if (!status) status = part(s, from, to, true);
+        if (done < from) status = split_part(s, done, from, false);
+        if (!status) status = split_part(s, from, to, true);
         done = to;
     }
     return status ? status : parts_done(s, done);
@@ -98,19 +98,19 @@ static int by_scanner(Splitting *s) {
     int scanner = s->x->step[s->i].scanner, status = STATUS_OK;
     for (size_t at = 0, to; at < s->length && !status; at = to) {
         to = scanner_next(scanner, s->text, s->length, at);
-        status = part(s, at, to, true);
+        status = split_part(s, at, to, true);
     }
     return status ? status : parts_done(s, s->length);
 }
 
-static int by_text(Splitting *s, const char *find) {
+static int split_by_text(Splitting *s, const char *find) {
     size_t n = strlen(find), done = 0;
     int status = STATUS_OK;
     const char *found;
     while (n && !status && (found = memmem(s->text + done, s->length - done, find, n))) {
         size_t from = (size_t)(found - s->text);
-        if (done < from) status = part(s, done, from, false);
-        if (!status) status = part(s, from, from + n, true);
+        if (done < from) status = split_part(s, done, from, false);
+        if (!status) status = split_part(s, from, from + n, true);
         done = from + n;
     }
     return status ? status : parts_done(s, done);
@@ -123,8 +123,8 @@ static int by_character(Splitting *s, bool (*matches)(int32_t)) {
         int32_t c;
         size_t to = at + (size_t)character_at(s->text, s->length, at, &c);
         if (matches(c)) {
-            if (done < at) status = part(s, done, at, false);
-            if (!status) status = part(s, at, to, true);
+            if (done < at) status = split_part(s, done, at, false);
+            if (!status) status = split_part(s, at, to, true);
             done = to;
         }
         at = to;
@@ -145,7 +145,7 @@ static int by_words(Splitting *s) {
         int class = class_at(s, at, &to);
         while (to < s->length && class_at(s, to, &next) == class)
             to = next;
-        status = part(s, at, to, class != 0);
+        status = split_part(s, at, to, class != 0);
     }
     return status ? status : parts_done(s, s->length);
 }
@@ -171,29 +171,29 @@ static int metaspace(Splitting *s) {
     if (out->failed) return text_status(out, s->e);
     s->text = out->at;
     s->length = out->length;
-    return step->splits ? by_text(s, step->text) : give(s, 0, s->length);
+    return step->splits ? split_by_text(s, step->text) : split_give(s, 0, s->length);
 }
 
 static int space_first(Splitting *s) {
     Text *out = &s->w->text[s->i];
-    if (*s->text == ' ') return give(s, 0, s->length);
+    if (*s->text == ' ') return split_give(s, 0, s->length);
     text_clear(out);
     text_bytes(out, " ", 1);
     text_bytes(out, s->text, s->length);
     if (out->failed) return text_status(out, s->e);
     s->text = out->at;
-    return give(s, 0, out->length);
+    return split_give(s, 0, out->length);
 }
 
-static int run(const Splitter *x, SplitWork *w, int i, const char *text, size_t length, bool first,
-               Error *e) {
+static int split_run(const Splitter *x, SplitWork *w, int i, const char *text, size_t length,
+                     bool first, Error *e) {
     if (i == x->count) return w->word(w->user, text, length, e);
     Splitting s = {
         .x = x, .w = w, .i = i, .text = text, .length = length, .first = first, .e = e
     };
     switch (x->step[i].kind) {
     case SPLIT_PATTERN: return by_pattern(&s);
-    case SPLIT_TEXT: return by_text(&s, x->step[i].text);
+    case SPLIT_TEXT: return split_by_text(&s, x->step[i].text);
     case SPLIT_NUMBERS: return by_character(&s, character_number);
     case SPLIT_SPACES: return by_character(&s, character_space);
     case SPLIT_PUNCTUATION: return by_character(&s, character_punctuation);
@@ -205,7 +205,7 @@ static int run(const Splitter *x, SplitWork *w, int i, const char *text, size_t 
 }
 
 int split(const Splitter *x, SplitWork *w, const char *text, size_t length, bool first, Error *e) {
-    return length ? run(x, w, 0, text, length, first, e) : STATUS_OK;
+    return length ? split_run(x, w, 0, text, length, first, e) : STATUS_OK;
 }
 
 void split_done(SplitWork *w) {

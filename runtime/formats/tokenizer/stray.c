@@ -46,7 +46,7 @@ int32_t stray_hide(Text *out, const char *text, size_t length) {
 }
 
 /* Where the next character from 'first' on is; its byte. */
-static size_t find(int32_t first, const char *text, size_t length, size_t at, int *byte) {
+static size_t stray_find(int32_t first, const char *text, size_t length, size_t at, int *byte) {
     for (int32_t c; at < length; at++) {
         if ((unsigned char)text[at] < 0xf3) continue;
         if (!utf8_next(text + at, length - at, &c) || c < first || c >= first + BLOCK) continue;
@@ -58,14 +58,14 @@ static size_t find(int32_t first, const char *text, size_t length, size_t at, in
 
 bool stray_show(Text *out, int32_t first, const char *text, size_t length) {
     int byte = 0;
-    size_t from = 0, at = find(first, text, length, 0, &byte);
+    size_t from = 0, at = stray_find(first, text, length, 0, &byte);
     if (at == length) return false;
     while (at < length) {
         char one = (char)byte;
         text_bytes(out, text + from, at - from);
         text_bytes(out, &one, 1);
         from = at + 4;
-        at = find(first, text, length, from, &byte);
+        at = stray_find(first, text, length, from, &byte);
     }
     text_bytes(out, text + from, length - from);
     return true;

@@ -139,7 +139,7 @@ static int32_t first_named(const Tokenizer *t, const char *const *names) {
     return id;
 }
 
-static int32_t named(const Tokenizer *t, const TextObject *x, const char *name) {
+static int32_t text_facts_named(const Tokenizer *t, const TextObject *x, const char *name) {
     const char *piece = text_named(x, name);
     return piece ? tokenizer_find(t, piece) : -1;
 }
@@ -151,7 +151,7 @@ static int read_ends(Tokenizer *t, const TextObject *x, int32_t own, Error *e) {
                    *ends = from ? json_member(x->j, from, "eos_token_id") : NULL;
     if ((!ends || ends->type == JSON_NULL) && config)
         ends = json_member(x->j, config, "eos_token_id");
-    f->eos = named(t, x, "eos_token");
+    f->eos = text_facts_named(t, x, "eos_token");
     if (f->eos < 0 && !text_named(x, "eos_token")) f->eos = own;
     int status = take_ends(x, ends, t->ids, f, e);
     if (!status) status = add_end(x, f, f->eos, e);
@@ -168,8 +168,8 @@ static int read_begin(Tokenizer *t, const TextObject *x, Error *e) {
     const JsonNode *from = generation(x), *config = text_object_member(x, "config"),
                    *map = text_object_member(x, "tokenizer_config");
     int status = STATUS_OK;
-    f->begin = named(t, x, "bos_token");
-    f->pad = named(t, x, "pad_token");
+    f->begin = text_facts_named(t, x, "bos_token");
+    f->pad = text_facts_named(t, x, "pad_token");
     for (int i = 0; i < 2 && !status; i++, from = config) {
         if (!from) continue;
         if (f->begin < 0)
@@ -189,7 +189,7 @@ static int read_begin(Tokenizer *t, const TextObject *x, Error *e) {
 static int add_around(Tokenizer *t, const TextObject *x, Error *e) {
     TokenFile *f = t->tables;
     if (f->format == FORMAT_JSON || !x->object) return STATUS_OK;
-    int32_t begin = named(t, x, "bos_token"), end = t->facts.eos;
+    int32_t begin = text_facts_named(t, x, "bos_token"), end = t->facts.eos;
     if (begin >= 0 && text_flag(x, "add_bos_token", false)) {
         f->before = malloc(sizeof *f->before);
         if (!f->before) return error_memory(e, x->what, sizeof *f->before);

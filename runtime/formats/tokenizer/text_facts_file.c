@@ -102,7 +102,8 @@ static void put_member(Text *out, const char *s, size_t n, size_t end, const Tex
     text_bytes(out, s + last, n - last);
 }
 
-static int put(Text *out, const char *what, const char *s, size_t n, const Text *object, Error *e) {
+static int file_put(Text *out, const char *what, const char *s, size_t n, const Text *object,
+                    Error *e) {
     size_t from, to, end;
     if (is_json(s, n)) {
         json_span(s, n, &from, &to, &end);
@@ -130,7 +131,7 @@ int text_object_put(Text *out, const char *what, const char *bytes, size_t lengt
     text_bytes(&bare, bytes, from);
     text_bytes(&bare, bytes + to, length - to);
     int status = text_status(&bare, e);
-    if (!status && object) status = put(out, what, bare.at, bare.length, object, e);
+    if (!status && object) status = file_put(out, what, bare.at, bare.length, object, e);
     else if (!status) text_bytes(out, bare.at, bare.length);
     text_free(&bare);
     return status ? status : text_status(out, e);

@@ -64,7 +64,7 @@ static const char *content(const Json *j, const JsonNode *n) {
 }
 
 /* Which of the two files names it: *said also where it says that there is none. */
-static const JsonNode *name_of(const TextObject *x, const char *name) {
+static const JsonNode *object_name_of(const TextObject *x, const char *name) {
     const JsonNode *config = text_object_member(x, "tokenizer_config"),
                    *map = text_object_member(x, "special_tokens_map"), *n = NULL;
     if (map && !(config && json_member(x->j, config, "added_tokens_decoder")))
@@ -77,7 +77,7 @@ static size_t class_length(const char *name) {
     return n > 4 && !strcmp(name + n - 4, "Fast") ? n - 4 : n;
 }
 
-static const char *class_of(const TextObject *x) {
+static const char *object_class_of(const TextObject *x) {
     const JsonNode *config = text_object_member(x, "tokenizer_config"),
                    *n = config ? json_member(x->j, config, "tokenizer_class") : NULL;
     return n && n->type == JSON_STRING ? n->text : "";
@@ -88,8 +88,8 @@ static bool is_class(const char *name, const char *wanted) {
 }
 
 const char *text_named(const TextObject *x, const char *name) {
-    const JsonNode *n = name_of(x, name);
-    const char *class = class_of(x);
+    const JsonNode *n = object_name_of(x, name);
+    const char *class = object_class_of(x);
     if (n) return content(x->j, n);
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         if (!is_class(class, classes[i].name)) continue;
@@ -106,11 +106,11 @@ bool text_flag(const TextObject *x, const char *name, bool absent) {
 }
 
 bool text_pieces_as_they_are(const TextObject *x) {
-    return is_class(class_of(x), "LlamaTokenizer");
+    return is_class(object_class_of(x), "LlamaTokenizer");
 }
 
 bool text_pieces_begin(const TextObject *x) {
-    return text_flag(x, "legacy", !is_class(class_of(x), "LlamaTokenizer"));
+    return text_flag(x, "legacy", !is_class(object_class_of(x), "LlamaTokenizer"));
 }
 
 /* == Chat templates ======================================================= */
@@ -158,7 +158,7 @@ static bool flag(const Json *j, const JsonNode *token, const char *name) {
 }
 
 /* What is there already stays: the first says more. */
-static int add(AddedList *l, const JsonNode *token, int64_t id, bool special) {
+static int object_add(AddedList *l, const JsonNode *token, int64_t id, bool special) {
     const char *text = content(l->x->j, token);
     if (!text || !*text) return STATUS_OK;
     if (strlen(text) > PREFIX_LONGEST)
@@ -186,7 +186,7 @@ static int add_decoder(AddedList *l, const JsonNode *decoder) {
         int64_t id;
         if (!parse_int64(n->key, 0, VOCABULARY_IDS - 1, &id))
             return text_object_wrong(l->x, n, "an id as its name", l->e);
-        status = add(l, n, id, flag(l->x->j, n, "special"));
+        status = object_add(l, n, id, flag(l->x->j, n, "special"));
     }
     return status;
 }
@@ -216,11 +216,11 @@ static int add_lists(AddedList *l) {
     static const char *const list[] = { "additional_special_tokens", "extra_special_tokens" };
     int status = STATUS_OK;
     for (int i = 0; i < 2 && !status; i++) {
-        const JsonNode *n = name_of(l->x, list[i]);
+        const JsonNode *n = object_name_of(l->x, list[i]);
         if (!n || n->type != JSON_ARRAY) continue;
         const JsonNode *one = json_first(l->x->j, n);
         for (; one && !status; one = json_next(l->x->j, one))
-            status = add(l, one, -1, true);
+            status = object_add(l, one, -1, true);
     }
     return status;
 }
@@ -247,8 +247,8 @@ int text_added(const TextObject *x, TextAdded **list, int *count, Error *e) {
     int status = decoder ? add_decoder(&l, decoder) : map ? add_map(&l, map) : STATUS_OK;
     if (!status) mark_special(&l);
     for (int i = 0; names[i] && !status; i++) {
-        const JsonNode *n = name_of(x, names[i]);
-        if (n) status = add(&l, n, -1, true);
+        const JsonNode *n = object_name_of(x, names[i]);
+        if (n) status = object_add(&l, n, -1, true);
     }
     if (!status) status = add_lists(&l);
     if (status) {

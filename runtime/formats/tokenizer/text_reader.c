@@ -48,7 +48,7 @@ static bool is_added(const AddedSet *s, const char *text) {
 }
 
 /* A name without an id that no piece has is no token; neither is one whose id is another's. */
-static int add(const TextReader *r, Tokenizer *t, const TextAdded *x, Error *e) {
+static int reader_add(const TextReader *r, Tokenizer *t, const TextAdded *x, Error *e) {
     TokenFile *f = t->tables;
     const char *what = r->object.what;
     size_t n = strlen(x->content);
@@ -79,7 +79,7 @@ static int add_controls(const TextReader *r, Tokenizer *t, Error *e) {
         if (n > PREFIX_LONGEST) continue;
         print_text(text, sizeof text, "%.*s", (int)n, piece);
         const TextAdded x = { .id = id, .content = text, .special = !(f->flags[id] & TOKEN_USER) };
-        status = add(r, t, &x, e);
+        status = reader_add(r, t, &x, e);
     }
     return status;
 }
@@ -89,7 +89,7 @@ int text_reader_add(const TextReader *r, Tokenizer *t, Error *e) {
     int status = STATUS_OK;
     if (!r->object.object) return STATUS_OK;
     for (int i = 0; i < r->count && !status; i++)
-        status = add(r, t, &r->added[i], e);
+        status = reader_add(r, t, &r->added[i], e);
     if (status || f->format != FORMAT_PIECES) return status;
     f->prefix_once = !text_pieces_begin(&r->object);
     if (!f->score && text_pieces_as_they_are(&r->object)) {

@@ -38,8 +38,8 @@ static size_t skip(const PrefixTree *t, const char *text, size_t length, size_t 
 }
 
 /* Tokens of a set become ids; what is between them goes on. */
-static int cut(TokenCall *c, const AddedSet *set, const char *text, size_t length, bool first,
-               PartFn *rest, Error *e) {
+static int encode_cut(TokenCall *c, const AddedSet *set, const char *text, size_t length,
+                      bool first, PartFn *rest, Error *e) {
     size_t done = 0;
     int status = STATUS_OK;
     for (size_t at = skip(&set->tree, text, length, 0); set->count && at < length && !status;
@@ -63,7 +63,8 @@ static int raw_part(TokenCall *c, const char *text, size_t length, bool first, E
     if (c->f->format == FORMAT_PIECES) return token_sentence(c, text, length, first, e);
     if (c->f->normalizer.count)
         status = normalize(&c->f->normalizer, &c->normalize, &c->place, &text, &length, e);
-    return status ? status : cut(c, &c->f->normalized, text, length, first, normalized_part, e);
+    return status ? status
+                  : encode_cut(c, &c->f->normalized, text, length, first, normalized_part, e);
 }
 
 static void call_done(TokenCall *c) {
@@ -121,7 +122,7 @@ int token_encode(const Tokenizer *t, const char *what, const char *text, size_t 
     if (!status) token_cache_open(&c, length);
     for (int i = 0; i < f->before_count && ids->template; i++)
         token_ids_add(ids, f->before[i]);
-    if (!status) status = cut(&c, &f->raw, text, length, true, raw_part, e);
+    if (!status) status = encode_cut(&c, &f->raw, text, length, true, raw_part, e);
     for (int i = 0; i < f->after_count && ids->template && !ids->open; i++)
         token_ids_add(ids, f->after[i]);
     if (!status && fresh) ids->first = first_bytes(f, &c, length);

@@ -74,7 +74,7 @@ static int same_id(const TokenJson *r, const JsonNode *vocab, const JsonNode *n)
     return token_json_found(r, n, "an id of its own", found);
 }
 
-static int add_pieces(const TokenJson *r, const JsonNode *vocab) {
+static int token_json_add_pieces(const TokenJson *r, const JsonNode *vocab) {
     Text piece = { 0 };
     int status = STATUS_OK;
     for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c)) {
@@ -144,7 +144,7 @@ static int add_merge(const TokenJson *r, const JsonNode *n, uint32_t rank, Text 
     return pairs_set(&r->f->pairs, pair_key(id[0], id[1]), rank, id[2], r->what, r->e);
 }
 
-static int add_merges(const TokenJson *r, const JsonNode *model) {
+static int token_json_add_merges(const TokenJson *r, const JsonNode *model) {
     const JsonNode *merges = NULL;
     Text text[4] = { 0 };
     uint32_t rank = 0;
@@ -221,8 +221,8 @@ static int read_model(TokenJson *r, const JsonNode *model, const JsonNode *added
     if (!status) status = count_ids(r, vocab, added, &ids);
     if (!status) ids = text_reader_ids(&r->text, ids);
     if (!status) status = token_file_ids(r->t, ids, r->what, r->e);
-    if (!status) status = add_pieces(r, vocab);
-    if (!status) status = add_merges(r, model);
+    if (!status) status = token_json_add_pieces(r, vocab);
+    if (!status) status = token_json_add_merges(r, model);
     if (!status) status = read_unknown(r, model);
     if (!status) find_bytes(r->f);
     return status;
@@ -266,7 +266,7 @@ static int rename_token(TokenJson *r, int32_t id, const char *content) {
     return status;
 }
 
-static int add_token(TokenJson *r, const JsonNode *n) {
+static int token_json_add_token(TokenJson *r, const JsonNode *n) {
     AddedToken token = { 0 };
     NormalizeWork work = { 0 };
     bool normalized = false;
@@ -301,7 +301,7 @@ static int read_added(TokenJson *r, const JsonNode *added) {
     int status = STATUS_OK;
     if (!added || added->type == JSON_NULL) return STATUS_OK;
     for (const JsonNode *c = json_first(r->j, added); c && !status; c = json_next(r->j, c))
-        status = add_token(r, c);
+        status = token_json_add_token(r, c);
     return status;
 }
 

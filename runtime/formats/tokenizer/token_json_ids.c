@@ -145,14 +145,14 @@ static int plan_metaspace(TokenJson *r, const JsonNode *part, DecodePlan *p) {
     return plan_step(r, part, p, mark, " ");
 }
 
-static int plan(TokenJson *r, const JsonNode *part, DecodePlan *p) {
+static int ids_plan(TokenJson *r, const JsonNode *part, DecodePlan *p) {
     p->any = true;
     if (token_json_is(r, part, "Sequence")) {
         const JsonNode *list;
         int status = token_json_list(r, part, "decoders", &list);
         const JsonNode *c = status ? NULL : json_first(r->j, list);
         for (; c && !status; c = json_next(r->j, c))
-            status = plan(r, c, p);
+            status = ids_plan(r, c, p);
         return status;
     }
     if (token_json_is(r, part, "ByteLevel") && !p->count && !p->fused) {
@@ -171,8 +171,8 @@ static int plan(TokenJson *r, const JsonNode *part, DecodePlan *p) {
 }
 
 /* No further than 'most' bytes, of which there are more then. */
-static void replace(Text *out, size_t most, const char *text, size_t length, const char *from,
-                    const char *with) {
+static void ids_replace(Text *out, size_t most, const char *text, size_t length, const char *from,
+                        const char *with) {
     size_t n = strlen(from);
     const char *end = text + length, *found;
     text_clear(out);
@@ -186,7 +186,7 @@ static void replace(Text *out, size_t most, const char *text, size_t length, con
 }
 
 /* The text of an id into *v; 'work' are two texts. */
-static int show(TokenJson *r, const DecodePlan *p, Vocabulary *v, int32_t id, Text work[2]) {
+static int ids_show(TokenJson *r, const DecodePlan *p, Vocabulary *v, int32_t id, Text work[2]) {
     size_t length;
     bool renamed = vocabulary_has(&r->renamed, id);
     const char *text = vocabulary_text(renamed ? &r->renamed : &r->f->pieces, id, &length);
@@ -205,7 +205,7 @@ static int show(TokenJson *r, const DecodePlan *p, Vocabulary *v, int32_t id, Te
             continue;
         }
         bool first = v == &r->f->begins && s->from == p->mark;
-        replace(out, most, text, length, s->from, first ? "" : s->with);
+        ids_replace(out, most, text, length, s->from, first ? "" : s->with);
         if (out->failed) return text_status(out, r->e);
         if (out->length > most)
             return error_set(r->e, STATUS_LIMIT,
@@ -222,7 +222,7 @@ static int show_all(TokenJson *r, const DecodePlan *p, Vocabulary *v) {
     Text work[2] = { 0 };
     int status = vocabulary_open(v, r->f->pieces.ids, r->what, r->e);
     for (int32_t id = 0; id < v->ids && !status; id++)
-        if (vocabulary_has(&r->f->pieces, id)) status = show(r, p, v, id, work);
+        if (vocabulary_has(&r->f->pieces, id)) status = ids_show(r, p, v, id, work);
     text_free(&work[0]);
     text_free(&work[1]);
     return status;
@@ -232,7 +232,7 @@ int token_json_decoder(TokenJson *r, const JsonNode *part) {
     DecodePlan p = { 0 };
     if (!part || part->type == JSON_NULL)
         return token_json_lacks(r, r->j->node, "decoder", "one, by which ids become text");
-    int status = plan(r, part, &p);
+    int status = ids_plan(r, part, &p);
     if (!status && p.bytes != r->f->bytes)
         status = token_json_lacks(r, part, "type",
                                   r->f->bytes ? "ByteLevel, as the pre_tokenizer"

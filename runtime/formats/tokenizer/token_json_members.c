@@ -11,8 +11,8 @@
 enum { PLACE = 400 };
 
 /* "FILE:a.b[2]: expected EXPECTED, found ..."; key: of a member of 'n'. */
-static int wrong(const TokenJson *r, const JsonNode *n, const char *key, const char *expected,
-                 const char *quote, const char *found) {
+static int members_wrong(const TokenJson *r, const JsonNode *n, const char *key,
+                         const char *expected, const char *quote, const char *found) {
     char place[PLACE];
     json_place(r->j, n, place, sizeof place);
     return error_set(r->e, STATUS_USER, "%s:%s%s%s%sexpected %s, found %s%s%s", r->what, place,
@@ -22,19 +22,20 @@ static int wrong(const TokenJson *r, const JsonNode *n, const char *key, const c
 
 int token_json_wrong(const TokenJson *r, const JsonNode *n, const char *expected) {
     bool shown = n->type == JSON_STRING || n->type == JSON_NUMBER;
-    return wrong(r, n, NULL, expected, shown ? "\"" : "", shown ? n->text : json_kind(n));
+    return members_wrong(r, n, NULL, expected, shown ? "\"" : "", shown ? n->text : json_kind(n));
 }
 
 int token_json_found(const TokenJson *r, const JsonNode *n, const char *expected,
                      const char *found) {
-    return wrong(r, n, NULL, expected, "", found);
+    return members_wrong(r, n, NULL, expected, "", found);
 }
 
 int token_json_lacks(const TokenJson *r, const JsonNode *object, const char *key,
                      const char *expected) {
     const JsonNode *n = json_member(r->j, object, key);
     if (object->type != JSON_OBJECT) return token_json_wrong(r, object, "an object");
-    return n ? token_json_wrong(r, n, expected) : wrong(r, object, key, expected, "", "nothing");
+    return n ? token_json_wrong(r, n, expected)
+             : members_wrong(r, object, key, expected, "", "nothing");
 }
 
 int token_json_beyond(const TokenJson *r, const JsonNode *n, size_t most, size_t found) {

@@ -7,7 +7,7 @@
 
 #include "scanner.h"
 
-static int copy(const TokenJson *r, char **to, const char *text) {
+static int text_copy(const TokenJson *r, char **to, const char *text) {
     *to = strdup(text);
     return *to ? STATUS_OK : error_memory(r->e, r->what, strlen(text) + 1);
 }
@@ -20,7 +20,7 @@ static int read_prepend(TokenJson *r, const JsonNode *part, NormalizeStep *s) {
     if (!status) status = token_json_string(r, part, "prepend", TOKEN_JSON_STRING, &text);
     if (!status && !text) status = token_json_lacks(r, part, "prepend", "a string");
     s->kind = NORMALIZE_PREPEND;
-    return status ? status : copy(r, &s->with, text);
+    return status ? status : text_copy(r, &s->with, text);
 }
 
 static int read_replace(TokenJson *r, const JsonNode *part, NormalizeStep *s) {
@@ -30,8 +30,8 @@ static int read_replace(TokenJson *r, const JsonNode *part, NormalizeStep *s) {
     if (!status) status = token_json_string(r, part, "content", TOKEN_JSON_STRING, &with);
     if (!status && !with) status = token_json_lacks(r, part, "content", "a string");
     s->kind = NORMALIZE_REPLACE;
-    if (!status) status = copy(r, &s->with, with);
-    if (!status && string) status = copy(r, &s->from, string);
+    if (!status) status = text_copy(r, &s->with, with);
+    if (!status && string) status = text_copy(r, &s->from, string);
     if (!status && regex) status = token_json_regex(r, part, regex, &s->pattern);
     return status;
 }
@@ -133,7 +133,7 @@ static int read_split(TokenJson *r, const JsonNode *part) {
     if (!status) status = read_behavior(r, part, &s->behavior);
     if (!status) status = token_json_bool(r, part, "invert", &s->invert);
     if (status) return status;
-    return string ? copy(r, &s->text, string) : set_regex(r, part, s, regex);
+    return string ? text_copy(r, &s->text, string) : set_regex(r, part, s, regex);
 }
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
@@ -182,7 +182,7 @@ static int read_metaspace(TokenJson *r, const JsonNode *part) {
     if (status) return status;
     s->splits = true;
     status = token_json_bool(r, part, "split", &s->splits);
-    return status ? status : copy(r, &s->text, mark ? mark : MARK);
+    return status ? status : text_copy(r, &s->text, mark ? mark : MARK);
 }
 
 static int read_characters(TokenJson *r, const JsonNode *part) {
@@ -215,7 +215,7 @@ static int read_delimiter(TokenJson *r, const JsonNode *part) {
     if (!status) status = new_step(r, SPLIT_TEXT, SPLIT_REMOVED, &s);
     if (!status) status = token_json_character(r, part, "delimiter", &text);
     if (!status && !text) status = token_json_lacks(r, part, "delimiter", "one character");
-    return status ? status : copy(r, &s->text, text);
+    return status ? status : text_copy(r, &s->text, text);
 }
 
 int token_json_splitter(TokenJson *r, const JsonNode *part) {

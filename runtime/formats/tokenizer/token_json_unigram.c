@@ -10,7 +10,7 @@
 /* == The model ============================================================ */
 
 /* One of the vocabulary, [PIECE, SCORE]; its id is its place. */
-static int add_piece(const TokenJson *r, const JsonNode *n, int32_t id) {
+static int unigram_add_piece(const TokenJson *r, const JsonNode *n, int32_t id) {
     TokenFile *f = r->f;
     const JsonNode *piece = n->type == JSON_ARRAY && n->count == 2 ? json_first(r->j, n) : NULL,
                    *score = piece ? json_next(r->j, piece) : NULL;
@@ -27,7 +27,7 @@ static int add_piece(const TokenJson *r, const JsonNode *n, int32_t id) {
     return prefix_add(&f->tree, piece->text, length, id, r->what, r->e);
 }
 
-static int add_pieces(const TokenJson *r, const JsonNode *vocab, int32_t ids) {
+static int unigram_add_pieces(const TokenJson *r, const JsonNode *vocab, int32_t ids) {
     TokenFile *f = r->f;
     int32_t id = 0;
     int status = STATUS_OK;
@@ -35,7 +35,7 @@ static int add_pieces(const TokenJson *r, const JsonNode *vocab, int32_t ids) {
     f->score = calloc((size_t)ids, sizeof *f->score);
     if (!f->score) return error_memory(r->e, r->what, (size_t)ids * sizeof *f->score);
     for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c))
-        status = add_piece(r, c, id++);
+        status = unigram_add_piece(r, c, id++);
     return status;
 }
 
@@ -76,7 +76,7 @@ int token_json_unigram(TokenJson *r, const JsonNode *model, const JsonNode *adde
     status = token_json_added_ids(r, added, &ids);
     if (!status) ids = text_reader_ids(&r->text, ids);
     if (!status) status = token_file_ids(r->t, ids, r->what, r->e);
-    if (!status) status = add_pieces(r, vocab, ids);
+    if (!status) status = unigram_add_pieces(r, vocab, ids);
     if (!status) status = read_unknown(r, model, (int32_t)vocab->count);
     return status ? status : read_bytes(r, model);
 }

@@ -30,7 +30,7 @@ typedef struct ModelReader {
     Error *e;
 } ModelReader;
 
-static int wrong(ModelReader *r, const char *where, const char *expected, const char *found) {
+static int model_wrong(ModelReader *r, const char *where, const char *expected, const char *found) {
     return error_set(r->e, STATUS_USER, "%s:%s: expected %s, found %s", r->what, where, expected,
                      found);
 }
@@ -38,17 +38,17 @@ static int wrong(ModelReader *r, const char *where, const char *expected, const 
 enum { PLACE = 48 };
 
 /* Of the piece that is read, or a field of it. */
-static const char *place_of(const ModelReader *r, const char *field, char place[PLACE]) {
+static const char *model_place_of(const ModelReader *r, const char *field, char place[PLACE]) {
     print_text(place, PLACE, "pieces[%d]%s", r->piece, field);
     return place;
 }
 
 static int wrong_piece(ModelReader *r, const char *field, const char *expected, const char *found) {
     char place[PLACE];
-    return wrong(r, place_of(r, field, place), expected, found);
+    return model_wrong(r, model_place_of(r, field, place), expected, found);
 }
 
-static int broken(ModelReader *r, const char *where, const Message *m, Message whole) {
+static int model_broken(ModelReader *r, const char *where, const Message *m, Message whole) {
     return error_set(r->e, STATUS_USER,
                      "%s:%s: expected a field of a SentencePiece model, found something else "
                      "before byte %zu of it",
@@ -66,12 +66,12 @@ static int read_trainer(ModelReader *r, Message m) {
         if (x.number == 44 && x.wire == 2) r->surface = x.inside;
         if (x.number == 47 && x.wire == 2) r->end = x.inside;
     }
-    if (more < 0) return broken(r, "trainer", &m, whole);
+    if (more < 0) return model_broken(r, "trainer", &m, whole);
     if (r->type == UNIGRAM || r->type == BPE) return STATUS_OK;
-    return wrong(r, "model_type", "BPE or unigram",
-                 r->type == 3       ? "WORD: not in this version"
-                     : r->type == 4 ? "CHAR: not in this version"
-                                    : "another");
+    return model_wrong(r, "model_type", "BPE or unigram",
+                       r->type == 3       ? "WORD: not in this version"
+                           : r->type == 4 ? "CHAR: not in this version"
+                                          : "another");
 }
 
 static int read_normalizer(ModelReader *r, Message m, bool back) {
@@ -81,14 +81,14 @@ static int read_normalizer(ModelReader *r, Message m, bool back) {
     int more;
     while ((more = message_next(&m, &x)) > 0) {
         if (x.number == 2 && x.wire == 2 && back && message_size(x.inside))
-            return wrong(r, "denormalizer", "none", "one: not in this version");
+            return model_wrong(r, "denormalizer", "none", "one: not in this version");
         if (back) continue;
         if (x.number == 2 && x.wire == 2) r->charsmap = x.inside;
         if (x.number == 3 && !x.wire) c->dummy_prefix = x.value != 0;
         if (x.number == 4 && !x.wire) c->squeeze = x.value != 0;
         if (x.number == 5 && !x.wire) c->escape = x.value != 0;
     }
-    return more < 0 ? broken(r, "normalizer", &m, whole) : STATUS_OK;
+    return more < 0 ? model_broken(r, "normalizer", &m, whole) : STATUS_OK;
 }
 
 /* Everything but the pieces, which are counted. */
@@ -107,8 +107,8 @@ static int read_specs(ModelReader *r, Message m) {
         if (x.number == 5) status = read_normalizer(r, x.inside, true);
     }
     if (status) return status;
-    if (more < 0) return broken(r, "model", &m, whole);
-    if (!r->count) return wrong(r, "pieces", "some", "none");
+    if (more < 0) return model_broken(r, "model", &m, whole);
+    if (!r->count) return model_wrong(r, "pieces", "some", "none");
     return charsmap_read(&r->f->charsmap, r->charsmap.at, message_size(r->charsmap), r->what, r->e);
 }
 
@@ -134,7 +134,7 @@ static int read_piece(ModelReader *r, Message m, ModelPiece *p) {
         if (x.number == 3 && !x.wire) p->type = x.value;
     }
     size_t n = message_size(p->text);
-    if (more < 0) return broken(r, place_of(r, "", place), &m, whole);
+    if (more < 0) return model_broken(r, model_place_of(r, "", place), &m, whole);
     if (!n || n > PIECE_LONGEST || memchr(p->text.at, 0, n))
         return wrong_piece(r, ".piece", "1 to 8000 bytes without NUL",
                            !n ? "nothing"
@@ -148,7 +148,7 @@ static int read_piece(ModelReader *r, Message m, ModelPiece *p) {
 }
 
 /* Text that an id becomes: marks are spaces. */
-static int show(ModelReader *r, int32_t id, const ModelPiece *p, int byte) {
+static int model_show(ModelReader *r, int32_t id, const ModelPiece *p, int byte) {
     char one = (char)byte;
     Text shown = { 0 };
     const char *at = p->text.at, *found;
@@ -186,7 +186,7 @@ static int add_unknown(ModelReader *r, int32_t id) {
     return STATUS_OK;
 }
 
-static int add_piece(ModelReader *r, int32_t id, const ModelPiece *p) {
+static int model_add_piece(ModelReader *r, int32_t id, const ModelPiece *p) {
     TokenFile *f = r->f;
     const char *text = p->text.at;
     size_t n = message_size(p->text);
@@ -208,7 +208,7 @@ static int add_piece(ModelReader *r, int32_t id, const ModelPiece *p) {
     if (!status && p->type == USER) status = prefix_add(&f->user, text, n, id, r->what, r->e);
     if (!status && taken && r->type == UNIGRAM)
         status = prefix_add(&f->tree, text, n, id, r->what, r->e);
-    return status ? status : show(r, id, p, byte);
+    return status ? status : model_show(r, id, p, byte);
 }
 
 static int read_pieces(ModelReader *r, Message m) {
@@ -224,12 +224,12 @@ static int read_pieces(ModelReader *r, Message m) {
         if (x.number != 1 || x.wire != 2) continue;
         r->piece = id;
         status = read_piece(r, x.inside, &p);
-        if (!status) status = add_piece(r, id++, &p);
+        if (!status) status = model_add_piece(r, id++, &p);
     }
     if (status) return status;
-    if (r->f->unknown < 0) return wrong(r, "pieces", "an unknown piece", "none");
+    if (r->f->unknown < 0) return model_wrong(r, "pieces", "an unknown piece", "none");
     for (int i = 0; i < 256 && r->f->byte_fallback; i++)
-        if (r->f->byte_id[i] < 0) return wrong(r, "pieces", "one for each byte", "fewer");
+        if (r->f->byte_id[i] < 0) return model_wrong(r, "pieces", "one for each byte", "fewer");
     return STATUS_OK;
 }
 
@@ -269,7 +269,7 @@ static int rank_pieces(ModelReader *r) {
     return STATUS_OK;
 }
 
-static int read_all(ModelReader *r, const char *bytes, size_t length, Error *e) {
+static int model_read_all(ModelReader *r, const char *bytes, size_t length, Error *e) {
     Message m = { bytes, bytes + length };
     const char *text;
     size_t size;
@@ -295,7 +295,7 @@ int token_model_read(Tokenizer *t, const char *what, const char *bytes, size_t l
     if (!r.f) return STATUS_LIMIT;
     r.f->low = 3.402823466e+38f;
     r.text.object.what = what;
-    int status = read_all(&r, bytes, length, e);
+    int status = model_read_all(&r, bytes, length, e);
     text_reader_close(&r.text);
     if (status) return status;
     r.f->described = r.type == BPE ? "SentencePiece, BPE" : "SentencePiece, unigram";

@@ -23,7 +23,7 @@ typedef struct TiktokenKnown {
 
 #define SPECIAL(id, text) { id, text },
 #define TIKTOKEN(name, ranks, pattern, specials) { #name, pattern, ranks, { specials } },
-static const TiktokenKnown known[] = {
+static const TiktokenKnown ranks_known[] = {
 #include "tiktoken_known.def"
 };
 #undef TIKTOKEN
@@ -170,8 +170,8 @@ static int set_pattern(RankReader *r, const TiktokenKnown *k, const TiktokenExtr
 
 static int unknown_size(RankReader *r, int64_t lines) {
     Text names = { 0 };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        text_add(&names, "%s%d (%s)", i ? ", " : "", known[i].ranks, known[i].name);
+    for (size_t i = 0; i < sizeof ranks_known / sizeof *ranks_known; i++)
+        text_add(&names, "%s%d (%s)", i ? ", " : "", ranks_known[i].ranks, ranks_known[i].name);
     int status = text_status(&names, r->e);
     if (!status)
         status =
@@ -188,8 +188,8 @@ static int read_ranks(RankReader *r, const char *bytes, size_t length, const Tik
     const TiktokenKnown *k = NULL;
     int status = each_line(r, bytes, length, count_line, &c);
     if (status) return status;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].ranks == c.lines) k = &known[i];
+    for (size_t i = 0; i < sizeof ranks_known / sizeof *ranks_known; i++)
+        if (ranks_known[i].ranks == c.lines) k = &ranks_known[i];
     if (!k && !(x && x->pattern)) return unknown_size(r, c.lines);
     int64_t ids = c.most + 1;
     for (int i = 0; k && i < 8 && k->special[i].text && !(x && x->specials); i++)
@@ -207,7 +207,7 @@ static int read_ranks(RankReader *r, const char *bytes, size_t length, const Tik
 }
 
 /* The last line may be an object. */
-static int read_all(RankReader *r, const char *bytes, size_t length, const TiktokenExtra *x) {
+static int ranks_read_all(RankReader *r, const char *bytes, size_t length, const TiktokenExtra *x) {
     size_t from = length, to = length, skip = sizeof TEXT_MEMBER;
     int status = STATUS_OK;
     r->text.object.what = r->what;
@@ -227,7 +227,7 @@ int tokenizer_parse_tiktoken(Tokenizer *t, const char *what, const char *bytes, 
     if (!r.f) return STATUS_LIMIT;
     r.f->bytes = r.f->ignore_merges = true;
     r.f->described = "tiktoken, byte-level BPE";
-    int status = read_all(&r, bytes, length, extra);
+    int status = ranks_read_all(&r, bytes, length, extra);
     for (int i = 0; i < 256 && !status; i++)
         if (r.f->byte_id[i] < 0)
             status = error_set(e, STATUS_USER, "%s: expected each byte as a piece, found no %d",

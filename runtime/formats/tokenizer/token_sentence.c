@@ -35,7 +35,7 @@ static bool ends_with_space(const Text *t, const Charsmap *x) {
     return t->length >= n && !memcmp(t->at + t->length - n, x->escape ? MARK : " ", n);
 }
 
-static void add(Text *out, const Charsmap *x, const char *text, size_t length) {
+static void sentence_add(Text *out, const Charsmap *x, const char *text, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (text[i] == ' ') add_space(out, x);
         else text_bytes(out, text + i, 1);
@@ -62,7 +62,7 @@ static void normalize_sentence(const TokenFile *f, Text *out, const char *text, 
         p = next(f, text, (size_t)(end - text));
         for (; space && p.length && *p.to == ' '; p.length--)
             p.to++;
-        add(out, x, p.to, p.length);
+        sentence_add(out, x, p.to, p.length);
         if (p.length) space = p.to[p.length - 1] == ' ';
         space &= x->squeeze;
     }

@@ -21,7 +21,7 @@ static double sum(const TokenFile *f, double a, double b) {
     return f->format == FORMAT_PIECES ? (double)(float)(a + b) : a + b;
 }
 
-static void offer(UnigramNode *to, double score, int32_t id, size_t begin) {
+static void unigram_offer(UnigramNode *to, double score, int32_t id, size_t begin) {
     if (to->begin >= 0 && !(score > to->score)) return;
     *to = (UnigramNode){ score, id, (int64_t)begin };
 }
@@ -43,10 +43,10 @@ static void extend(const TokenFile *f, UnigramNode *node, const char *text, size
         /* the former win by their length, as the library has it to the last bit */
         double score = f->flags[id] & TOKEN_USER ? (double)(float)(0.1 * (double)(bytes - 1))
                                                  : f->score[id];
-        offer(&node[i + 1], sum(f, score, till), id, at);
+        unigram_offer(&node[i + 1], sum(f, score, till), id, at);
         single |= bytes == n;
     }
-    if (!single) offer(&node[at + n], sum(f, sum(f, f->low, -UNKNOWN_LESS), till), -1, at);
+    if (!single) unigram_offer(&node[at + n], sum(f, sum(f, f->low, -UNKNOWN_LESS), till), -1, at);
 }
 
 /* Long texts have scores that floats tell apart badly: as the library does, those in reach count

@@ -36,7 +36,7 @@ typedef struct Unknown {
     size_t from, length; /* 0: none waits */
 } Unknown;
 
-static void flush(TokenCall *c, Unknown *u) {
+static void words_flush(TokenCall *c, Unknown *u) {
     if (u->length) merge_add(&c->merge, c->f->unknown, (uint32_t)u->from, (uint32_t)u->length);
     u->length = 0;
 }
@@ -51,7 +51,7 @@ static bool as_bytes(TokenCall *c, const char *text, size_t at, size_t n) {
     return true;
 }
 
-static void begin(TokenCall *c, const char *text, size_t length) {
+static void words_begin(TokenCall *c, const char *text, size_t length) {
     const TokenFile *f = c->f;
     Unknown u = { 0 };
     int32_t ignored;
@@ -60,15 +60,15 @@ static void begin(TokenCall *c, const char *text, size_t length) {
         int32_t id = f->bytes ? f->byte_id[(unsigned char)text[at]]
                               : vocabulary_find(&f->pieces, text + at, n);
         if (id >= 0) {
-            flush(c, &u);
+            words_flush(c, &u);
             merge_add(&c->merge, id, (uint32_t)at, (uint32_t)n);
         } else if (!as_bytes(c, text, at, n) && f->unknown >= 0) {
-            if (!f->fuse_unknown) flush(c, &u);
+            if (!f->fuse_unknown) words_flush(c, &u);
             if (!u.length) u.from = at;
             u.length += n;
         }
     }
-    flush(c, &u);
+    words_flush(c, &u);
 }
 
 /* SentencePiece's: user-defined pieces stay, and characters may be pieces or not. */
@@ -114,7 +114,7 @@ static int merge_word(TokenCall *c, const char *text, size_t length, Error *e) {
     }
     c->merge.count = 0;
     if (f->format == FORMAT_PIECES) begin_sentence(c, text, length);
-    else begin(c, text, length);
+    else words_begin(c, text, length);
     merge_all(&c->merge, &rule, text);
     if (c->merge.failed) return error_memory(e, c->what, length * sizeof(MergeSymbol));
     for (size_t i = 0; i < c->merge.count; i++) {

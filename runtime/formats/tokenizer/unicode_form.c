@@ -41,7 +41,7 @@ static int decompose(CodePoints *to, const char *text, size_t length, utf8proc_o
     return STATUS_OK;
 }
 
-static unsigned char class_of(int32_t c) {
+static unsigned char form_class_of(int32_t c) {
     return (unsigned char)utf8proc_get_property(c)->combining_class;
 }
 
@@ -50,15 +50,15 @@ static bool sort_marks(int32_t *mark, size_t count, CodePoints *sorted) {
     size_t place[CLASSES + 1] = { 0 };
     bool ordered = true;
     for (size_t i = 1; i < count && ordered; i++)
-        ordered = class_of(mark[i - 1]) <= class_of(mark[i]);
+        ordered = form_class_of(mark[i - 1]) <= form_class_of(mark[i]);
     if (ordered) return true;
     if (!reserve(sorted, count)) return false;
     for (size_t i = 0; i < count; i++)
-        place[class_of(mark[i]) + 1]++;
+        place[form_class_of(mark[i]) + 1]++;
     for (int i = 1; i < CLASSES; i++)
         place[i] += place[i - 1];
     for (size_t i = 0; i < count; i++)
-        sorted->at[place[class_of(mark[i])]++] = mark[i];
+        sorted->at[place[form_class_of(mark[i])]++] = mark[i];
     memcpy(mark, sorted->at, count * sizeof *mark);
     return true;
 }
@@ -66,7 +66,7 @@ static bool sort_marks(int32_t *mark, size_t count, CodePoints *sorted) {
 static bool sort_all(CodePoints *p, CodePoints *sorted) {
     bool done = true;
     for (size_t from = 0, to; from < p->count && done; from = to + 1) {
-        for (to = from; to < p->count && class_of(p->at[to]);)
+        for (to = from; to < p->count && form_class_of(p->at[to]);)
             to++;
         done = sort_marks(p->at + from, to - from, sorted);
     }

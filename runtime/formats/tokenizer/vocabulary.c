@@ -40,7 +40,7 @@ void vocabulary_free(Vocabulary *v) {
     *v = (Vocabulary){ 0 };
 }
 
-static bool same(const Vocabulary *v, int32_t id, const char *text, size_t length) {
+static bool vocabulary_same(const Vocabulary *v, int32_t id, const char *text, size_t length) {
     const VocabularySpan *s = &v->span[id];
     return s->length == length && !memcmp(v->bytes.at + s->at, text, length);
 }
@@ -65,7 +65,7 @@ static int make_found(Vocabulary *v, int32_t id, const char *text, size_t length
     uint64_t hash = vocabulary_hash(text, length), h = hash;
     for (int probes = 0; probes < VOCABULARY_PROBES; probes++, h++) {
         uint32_t *slot = &v->slot[h & v->mask];
-        if (*slot && may_be(*slot, hash) && same(v, slot_id(*slot), text, length))
+        if (*slot && may_be(*slot, hash) && vocabulary_same(v, slot_id(*slot), text, length))
             return error_set(e, STATUS_USER,
                              "%s: expected each piece once, found ids %d and %d of one piece", what,
                              slot_id(*slot), id);
@@ -107,14 +107,15 @@ int32_t vocabulary_find(const Vocabulary *v, const char *text, size_t length) {
     for (uint64_t h = hash;; h++) {
         uint32_t slot = v->slot[h & v->mask];
         if (!slot) return -1;
-        if (may_be(slot, hash) && same(v, slot_id(slot), text, length)) return slot_id(slot);
+        if (may_be(slot, hash) && vocabulary_same(v, slot_id(slot), text, length))
+            return slot_id(slot);
     }
 }
 
 /* == Pairs ================================================================ */
 
 /* NULL: too many keys alike */
-static PairSlot *place(PairTable *p, uint64_t key) {
+static PairSlot *vocabulary_place(PairTable *p, uint64_t key) {
     uint64_t h = pair_hash(key);
     for (int probes = 0; probes < VOCABULARY_PROBES; probes++, h++) {
         PairSlot *s = &p->slot[h & p->mask];
@@ -132,7 +133,7 @@ static int grow_pairs(PairTable *p, const char *what, Error *e) {
         bigger.slot[i].key = UINT64_MAX;
     for (uint64_t i = 0; p->slot && i <= p->mask; i++) {
         if (p->slot[i].key == UINT64_MAX) continue;
-        PairSlot *to = place(&bigger, p->slot[i].key);
+        PairSlot *to = vocabulary_place(&bigger, p->slot[i].key);
         if (!to) {
             free(bigger.slot);
             return error_set(e, STATUS_LIMIT,
@@ -150,7 +151,7 @@ int pairs_set(PairTable *p, uint64_t key, uint32_t rank, int32_t id, const char 
         int status = grow_pairs(p, what, e);
         if (status) return status;
     }
-    PairSlot *s = place(p, key);
+    PairSlot *s = vocabulary_place(p, key);
     if (!s)
         return error_set(e, STATUS_LIMIT, "%s: expected pairs that differ, found too many alike",
                          what);

@@ -3,13 +3,13 @@
 #include "attention_tile.h"
 
 /* What a cache keeps of a finished row. */
-INLINE float kept(const int bf16, float x) { return factor(bf16, v_splat(x))[0]; }
+INLINE float cache_kept(const int bf16, float x) { return factor(bf16, v_splat(x))[0]; }
 
 INLINE void copy_rows(const int bf16, int64_t n, int64_t d, const float *from, int64_t ld,
                       float *to) {
     for (int64_t t = 0; t < n; t++)
         for (int64_t e = 0; e < d; e++)
-            to[t * d + e] = kept(bf16, from[t * ld + e]);
+            to[t * d + e] = cache_kept(bf16, from[t * ld + e]);
 }
 
 static void keep_rows(const Attention *a, int64_t n, int64_t d, const float *from, int64_t ld,
@@ -29,7 +29,7 @@ static void pool_rows(const Attention *a, int64_t n, int64_t d, const float *fro
         float *sum = to + (past + t) / a->pool * d, share = last ? 1.0f / (float)a->pool : 1.0f;
         for (int64_t e = 0; e < d; e++) {
             float x = (place ? sum[e] + from[t * ld + e] : from[t * ld + e]) * share;
-            sum[e] = last ? kept(a->bf16, x) : x;
+            sum[e] = last ? cache_kept(a->bf16, x) : x;
         }
     }
 }

@@ -33,7 +33,7 @@ typedef struct NextTile {
 ** where the processor takes few instructions in a cycle. */
 enum { STEPS_ONCE = 4 };
 
-INLINE void ask(NextTile *x) {
+INLINE void shaped_ask(NextTile *x) {
     x->due += x->pace;
     _Pragma("clang loop unroll(disable) vectorize(disable)") while (x->due > 0) {
         __builtin_prefetch(x->at, 0, 2);
@@ -94,7 +94,7 @@ INLINE void scores_of(const int count, const int keys, const Row *row, Keys k, f
     UNROLL for (int r = 0; r < ROWS_TOGETHER; r++) UNROLL for (int i = 0; i < KEYS_ONCE; i++)
         acc[r][i] = v_zero();
     for (; e + STEPS_ONCE * LANES <= k.d; e += STEPS_ONCE * LANES) {
-        ask(soon);
+        shaped_ask(soon);
         UNROLL for (int i = 0; i < STEPS_ONCE; i++)
             multiply_step(count, keys, 0, row, k, e + i * LANES, acc);
     }
@@ -146,7 +146,7 @@ INLINE void mix_of_rows(const int count, int64_t n, const float *s, const float 
         acc[r][c] = v_load(row[r].found.o + e + c * LANES) * row[r].alpha;
     v += e;
     for (; n >= STEPS_ONCE; n -= STEPS_ONCE, s += STEPS_ONCE, v += STEPS_ONCE * ldv) {
-        ask(&x);
+        shaped_ask(&x);
         UNROLL for (int i = 0; i < STEPS_ONCE; i++) mix_step(count, s + i, v + i * ldv, acc);
     }
     for (; n > 0; n--, s++, v += ldv)

@@ -33,7 +33,7 @@ INLINE VI codes_of(V x, float scale) {
 
 /* The codes of n numbers, at most GROUP, and their scale; where one is none or too large the scale
 ** is none or infinite, and so is what comes of it. */
-INLINE uint16_t round_q8(const float *x, int64_t n, VI code[PARTS]) {
+INLINE uint16_t kept_round_q8(const float *x, int64_t n, VI code[PARTS]) {
     V part[PARTS];
     UNROLL for (int i = 0; i < PARTS; i++) part[i] = load_some(x + i * LANES, n - i * LANES);
     uint16_t half = f16_of(largest_of(part) / 127.0f);
@@ -64,7 +64,7 @@ static void keep_q8(int64_t d, const float *row, uint8_t *to) {
     int8_t *codes = (int8_t *)to + kept_scales(d);
     for (int64_t e = 0; e < d; e += GROUP) {
         VI code[PARTS];
-        uint16_t scale = round_q8(row + e, min64(GROUP, d - e), code);
+        uint16_t scale = kept_round_q8(row + e, min64(GROUP, d - e), code);
         __builtin_memcpy(to + 2 * (e / GROUP), &scale, sizeof scale);
         UNROLL for (int i = 0; i < PARTS; i++) if (e + i * LANES < d)
             store_codes(codes + e + i * LANES, d - e - i * LANES, code[i]);
@@ -85,7 +85,7 @@ INLINE void widen_q8(const int bf16, int64_t d, const uint8_t *row, float *out) 
 INLINE void again_q8(const int bf16, int64_t d, const float *row, float *out) {
     for (int64_t e = 0; e < d; e += GROUP) {
         VI code[PARTS];
-        uint16_t half = round_q8(row + e, min64(GROUP, d - e), code);
+        uint16_t half = kept_round_q8(row + e, min64(GROUP, d - e), code);
         float scale = half_value((const uint8_t *)&half);
         UNROLL for (int i = 0; i < PARTS; i++) if (e + i * LANES < d)
             v_store(out + e + i * LANES, factor(bf16, v_to_float(code[i]) * scale));

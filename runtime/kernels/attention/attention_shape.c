@@ -47,7 +47,7 @@ static void store_range(float *row, int64_t n, int64_t at, V v) {
         row[at + i] = v[i];
 }
 
-static int64_t row_of(const Shaped *x, int64_t lane) { return x->row + x->t + lane; }
+static int64_t shape_row_of(const Shaped *x, int64_t lane) { return x->row + x->t + lane; }
 
 /* LANES queries from 'lane' on, and keys j ...; the last key is nearest. */
 static void add_square(const Shaped *x, int64_t lane, int64_t j, float *s) {
@@ -55,7 +55,7 @@ static void add_square(const Shaped *x, int64_t lane, int64_t j, float *s) {
     V r[LANES];
     for (int l = 0; l < LANES; l++)
         r[l] = lane + l < x->queries
-            ? load_range(a->by_distance + row_of(x, lane + l) * a->lddistance
+            ? load_range(a->by_distance + shape_row_of(x, lane + l) * a->lddistance
                              + x->head * a->distances,
                          a->distances, distance_of(x, lane + l, j + LANES - 1))
             : v_zero();
@@ -90,7 +90,7 @@ static void give_rows(const Shaped *x, const float *ds) {
             if (!is_near(x, lane, j)) continue;
             turn_square(x, lane, j, ds, r);
             for (int l = 0; l < LANES && lane + l < x->queries; l++)
-                store_range(a->ddistance + row_of(x, lane + l) * a->ldddistance
+                store_range(a->ddistance + shape_row_of(x, lane + l) * a->ldddistance
                                 + x->head * a->distances,
                             a->distances, distance_of(x, lane + l, j + LANES - 1), r[l]);
         }
@@ -176,7 +176,7 @@ void k_shape_row(const Shaped *x, float *s) {
     for (int64_t j = 0; cap > 0 && j < x->n; j += LANES)
         v_store(s + j, v_tanh(v_load(s + j) * (1.0f / cap)) * cap);
     if (!a->by_distance) return;
-    const float *row = a->by_distance + row_of(x, 0) * a->lddistance + x->head * a->distances;
+    const float *row = a->by_distance + shape_row_of(x, 0) * a->lddistance + x->head * a->distances;
     int64_t last = distance_of(x, 0, 0);
     for (int64_t j = max64(0, last - a->distances + 1); j < x->n; j++)
         s[j] = s_fma(row[last - j], LOG2_E, s[j]);

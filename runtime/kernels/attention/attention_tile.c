@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** The micro-kernels of attention and the moves between rows and panels.
 **
-** multiply() is the one inner loop: ROWS x 2 accumulators, each a single chain
+** tile_multiply() is the one inner loop: ROWS x 2 accumulators, each a single chain
 ** of multiply-adds in order of the inner index, whatever the tile's shape, so
 ** an element's bits don't depend on the tile it was computed in.
 */
@@ -10,8 +10,8 @@
 #include "transpose.h"
 
 /* acc[i][c] += sum over n steps of a[i * row + step k] * b[k * ldb + c * LANES] */
-INLINE void multiply(const int rows, const int columns, int64_t n, const float *a, int64_t row,
-                     int64_t step, const float *b, int64_t ldb, V acc[][2]) {
+INLINE void tile_multiply(const int rows, const int columns, int64_t n, const float *a, int64_t row,
+                          int64_t step, const float *b, int64_t ldb, V acc[][2]) {
     for (int64_t k = 0; k < n; k++, a += step, b += ldb) {
         V x[2];
         UNROLL for (int c = 0; c < columns; c++) x[c] = v_load(b + c * LANES);
@@ -26,7 +26,7 @@ INLINE void score_rows(const int rows, int64_t d, const float *k, int64_t ldk, c
                        float *s, float *largest) {
     V acc[ROWS][2];
     UNROLL for (int i = 0; i < rows; i++) acc[i][0] = acc[i][1] = v_zero();
-    multiply(rows, 2, d, k, ldk, 1, x, PANEL, acc);
+    tile_multiply(rows, 2, d, k, ldk, 1, x, PANEL, acc);
     UNROLL for (int i = 0; i < rows; i++) {
         v_store(s + i * PANEL, acc[i][0]);
         v_store(s + i * PANEL + LANES, acc[i][1]);
@@ -57,7 +57,7 @@ INLINE void mix_rows(const int rows, int64_t keys, const float *v, int64_t ldv, 
     V acc[ROWS][2];
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < 2; c++)
         acc[i][c] = v_load(y + i * PANEL + c * LANES) * v_load(alpha + c * LANES);
-    multiply(rows, 2, keys, v, 1, ldv, p, PANEL, acc);
+    tile_multiply(rows, 2, keys, v, 1, ldv, p, PANEL, acc);
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < 2; c++)
         v_store(y + i * PANEL + c * LANES, acc[i][c]);
 }
@@ -84,8 +84,8 @@ INLINE void back_rows(const int rows, const int columns, const int part, int64_t
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < columns; c++)
         acc[i][c] = load_left(y + i * ldy + c * LANES, part && c == columns - 1 ? left : LANES);
     for (int64_t panel = from; panel < panels; panel++)
-        multiply(rows, columns, PANEL, p + panel * KEYS * PANEL, PANEL, 1, x + panel * PANEL * ldx,
-                 ldx, acc);
+        tile_multiply(rows, columns, PANEL, p + panel * KEYS * PANEL, PANEL, 1,
+                      x + panel * PANEL * ldx, ldx, acc);
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int c = 0; c < columns; c++)
         store_left(y + i * ldy + c * LANES, part && c == columns - 1 ? left : LANES, acc[i][c]);
 }

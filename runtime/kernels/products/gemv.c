@@ -11,7 +11,7 @@
 enum { ROWS = 4, WEIGHTS = LANES == 16 ? 4 : 3, WEIGHTS_FEWER = 4 };
 /* The same where vectors of w are widened or rounded, and only 16 registers are there: sums that
 ** would not fit are stored and loaded again at every step. */
-INLINE int weights_of(OperandKind kind, int64_t n) {
+INLINE int gemv_weights_of(OperandKind kind, int64_t n) {
     if (LANES < 16 && kind != FLOATS) return 2;
     return n < ROWS ? WEIGHTS_FEWER : WEIGHTS;
 }
@@ -38,8 +38,8 @@ INLINE void load_w(int rows, OperandKind kind, const Few *f, int64_t at, int64_t
 }
 
 /* One step of products: of each of 'rows' rows of x with each of 'weights' rows of w. */
-INLINE void step(int rows, int weights, OperandKind kind, const V *x, const V *w,
-                 V (*sum)[WEIGHTS_FEWER]) {
+INLINE void gemv_step(int rows, int weights, OperandKind kind, const V *x, const V *w,
+                      V (*sum)[WEIGHTS_FEWER]) {
     UNROLL for (int t = 0; t < rows; t++) UNROLL for (int i = 0; i < weights; i++)
         sum[t][i] = kind == BF16 ? v_dot(sum[t][i], x[t], w[i]) : v_fma(x[t], w[i], sum[t][i]);
 }
@@ -62,13 +62,13 @@ INLINE void dots(int rows, int weights, OperandKind kind, Fetch fetch, const Few
         UNROLL for (int part = 0; part < line; part += numbers, at += numbers) {
             load_x(rows, kind, f, at, numbers, value);
             load_w(weights, kind, f, at, numbers, weight);
-            step(rows, weights, kind, value, weight, sum);
+            gemv_step(rows, weights, kind, value, weight, sum);
         }
     }
     for (; at < k; at += numbers) {
         load_x(rows, kind, f, at, k - at, value);
         load_w(weights, kind, f, at, k - at, weight);
-        step(rows, weights, kind, value, weight, sum);
+        gemv_step(rows, weights, kind, value, weight, sum);
     }
     UNROLL for (int t = 0; t < rows; t++) UNROLL for (int i = 0; i < weights; i++)
         put(kind, f->y, t, i, v_sum(sum[t][i]));
@@ -85,7 +85,7 @@ INLINE void fewer(int64_t n, int weights, OperandKind kind, Fetch fetch, const F
 }
 
 /* ROWS rows of x by 'weights' rows of w, then on to the rows of x after them. */
-INLINE void some_rows(int weights, OperandKind kind, Fetch fetch, int64_t *n, Few *f) {
+INLINE void gemv_some_rows(int weights, OperandKind kind, Fetch fetch, int64_t *n, Few *f) {
     dots(ROWS, weights, kind, fetch, f);
     *n -= ROWS;
     f->x = rows_of_x(kind, f, ROWS);
@@ -94,13 +94,13 @@ INLINE void some_rows(int weights, OperandKind kind, Fetch fetch, int64_t *n, Fe
 
 /* n rows of x by 'weights' rows of w. Memory should never have a pause, so two turns share what is
 ** asked for. */
-INLINE void all_rows(int64_t n, int weights, OperandKind kind, Few f) {
+INLINE void gemv_all_rows(int64_t n, int weights, OperandKind kind, Few f) {
     if (n >= 2 * ROWS) {
-        some_rows(weights, kind, FETCH_FIRST_HALF, &n, &f);
-        some_rows(weights, kind, FETCH_SECOND_HALF, &n, &f);
-    } else if (n >= ROWS) some_rows(weights, kind, FETCH_ALL, &n, &f);
+        gemv_some_rows(weights, kind, FETCH_FIRST_HALF, &n, &f);
+        gemv_some_rows(weights, kind, FETCH_SECOND_HALF, &n, &f);
+    } else if (n >= ROWS) gemv_some_rows(weights, kind, FETCH_ALL, &n, &f);
     while (n >= ROWS)
-        some_rows(weights, kind, FETCH_NONE, &n, &f);
+        gemv_some_rows(weights, kind, FETCH_NONE, &n, &f);
     fewer(n, weights, kind, FETCH_NONE, &f);
 }
 
@@ -119,7 +119,7 @@ NOINLINE void one_row_bf16(int64_t columns, const Few *f) { one_row(columns, BF1
 /* Columns [m0,m1) of y. */
 INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, OperandKind kind, Few f,
                         float *scratch) {
-    int64_t weights = weights_of(kind, n), columns = m1 - m0;
+    int64_t weights = gemv_weights_of(kind, n), columns = m1 - m0;
     f.w = rows_of_w(kind, &f, m0);
     f.y = later(kind, f.y, 0, m0);
 #if STRATA_TILES
@@ -143,11 +143,11 @@ INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, OperandKind kind, Few
     }
     for (; columns >= weights; columns -= weights, f.w = rows_of_w(kind, &f, weights),
                                                    f.y = later(kind, f.y, 0, weights)) {
-        if (n < ROWS) fewer(n, weights_of(kind, 1), kind, FETCH_ALL, &f);
-        else all_rows(n, weights_of(kind, ROWS), kind, f);
+        if (n < ROWS) fewer(n, gemv_weights_of(kind, 1), kind, FETCH_ALL, &f);
+        else gemv_all_rows(n, gemv_weights_of(kind, ROWS), kind, f);
     }
     for (; columns > 0; columns--, f.w = rows_of_w(kind, &f, 1), f.y = later(kind, f.y, 0, 1))
-        all_rows(n, 1, kind, f);
+        gemv_all_rows(n, 1, kind, f);
 }
 
 void k_linear_few(int64_t n, int64_t m0, int64_t m1, int64_t k, const float *x, int64_t ldx,

@@ -9,8 +9,8 @@
 enum { WEIGHTS = 4 };
 
 /* y[k] = (add ? y : 0) + x[0..weights-1] w; 'weights' is a constant where inlined. */
-INLINE void add_rows(const int weights, int add, int64_t k, const float *x, const float *w,
-                     int64_t ldw, float *y) {
+INLINE void gemv_back_add_rows(const int weights, int add, int64_t k, const float *x,
+                               const float *w, int64_t ldw, float *y) {
     V factor[WEIGHTS];
     UNROLL for (int i = 0; i < weights; i++) factor[i] = v_splat(x[i]);
     int64_t c = 0;
@@ -32,8 +32,9 @@ void k_linear_back_few(int64_t n, int64_t m, int64_t k, const float *dy, int64_t
     int64_t i = 0;
     for (; i + WEIGHTS <= m; i += WEIGHTS)
         for (int64_t t = 0; t < n; t++)
-            add_rows(WEIGHTS, i > 0, k, dy + t * lddy + i, w + i * ldw, ldw, dx + t * lddx);
+            gemv_back_add_rows(WEIGHTS, i > 0, k, dy + t * lddy + i, w + i * ldw, ldw,
+                               dx + t * lddx);
     for (; i < m; i++)
         for (int64_t t = 0; t < n; t++)
-            add_rows(1, i > 0, k, dy + t * lddy + i, w + i * ldw, ldw, dx + t * lddx);
+            gemv_back_add_rows(1, i > 0, k, dy + t * lddy + i, w + i * ldw, ldw, dx + t * lddx);
 }

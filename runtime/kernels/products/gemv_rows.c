@@ -22,9 +22,9 @@ enum { SUM_FLOATS = TILE_ROWS * COLUMNS * LANES };
 int64_t k_few_scratch(void) { return (FEW_FLOATS + SUM_FLOATS) * (int64_t)sizeof(float); }
 
 /* Floats that a vector of x or w is made of: those of even and of odd steps, of pairs. */
-INLINE int parts_of(OperandKind kind) { return kind == BF16 ? 2 : 1; }
+INLINE int gemv_rows_parts_of(OperandKind kind) { return kind == BF16 ? 2 : 1; }
 
-INLINE V part_of(V pairs, int part) {
+INLINE V gemv_rows_part_of(V pairs, int part) {
     return (V)(part ? (VU)pairs & 0xffff0000u : (VU)pairs << 16);
 }
 
@@ -37,7 +37,7 @@ INLINE void lay_vector(OperandKind kind, const void *row, int64_t at, int64_t le
     else {
         V pairs = load_pairs((const uint16_t *)row + at, left);
         UNROLL for (int part = 0; part < 2; part++)
-            v_store(to + part * apart, part_of(pairs, part));
+            v_store(to + part * apart, gemv_rows_part_of(pairs, part));
     }
 }
 
@@ -45,14 +45,15 @@ INLINE void lay_vector(OperandKind kind, const void *row, int64_t at, int64_t le
 ** the next, they would take registers from the sums. */
 INLINE V load_w(OperandKind kind, const void *row, int64_t at, int part) {
     if (kind == BF16)
-        return part_of((V) * (const volatile VPairsMem *)((const uint16_t *)row + at), part);
+        return gemv_rows_part_of((V) * (const volatile VPairsMem *)((const uint16_t *)row + at),
+                                 part);
     V w = v_load((const float *)row + at);
     return kind == ROUNDED ? v_bf16(w) : w;
 }
 
 /* Of the last numbers of a row; out of line, and before sums are in registers. */
 NOINLINE V load_w_end(OperandKind kind, const void *row, int64_t at, int64_t left, int part) {
-    if (kind == BF16) return part_of(load_pairs((const uint16_t *)row + at, left), part);
+    if (kind == BF16) return gemv_rows_part_of(load_pairs((const uint16_t *)row + at, left), part);
     V w = load_floats((const float *)row + at, left);
     return kind == ROUNDED ? v_bf16(w) : w;
 }
@@ -60,7 +61,7 @@ NOINLINE V load_w_end(OperandKind kind, const void *row, int64_t at, int64_t lef
 /* 'rows' rows of x: of each vector of them, of each part, a vector a row. */
 INLINE void lay_out(int64_t rows, OperandKind kind, const Few *f, float *x) {
     int64_t numbers = numbers_of(kind), apart = rows * LANES;
-    for (int64_t at = 0; at < f->k; at += numbers, x += parts_of(kind) * apart)
+    for (int64_t at = 0; at < f->k; at += numbers, x += gemv_rows_parts_of(kind) * apart)
         for (int64_t r = 0; r < rows; r++)
             lay_vector(kind, rows_of_x(kind, f, r), at, f->k - at, x + r * LANES, apart);
 }
@@ -93,9 +94,10 @@ INLINE void end_sums(int rows, OperandKind kind, const FewTile *t, V (*sum)[TILE
 }
 
 /* A vector's products; 'end': those of the last numbers of rows of w, else NULL. */
-INLINE const float *step(int rows, OperandKind kind, const Few *f, int64_t at,
-                         const V (*end)[TILE_WEIGHTS], const float *x, V (*sum)[TILE_WEIGHTS]) {
-    UNROLL for (int part = 0; part < parts_of(kind); part++) {
+INLINE const float *gemv_rows_step(int rows, OperandKind kind, const Few *f, int64_t at,
+                                   const V (*end)[TILE_WEIGHTS], const float *x,
+                                   V (*sum)[TILE_WEIGHTS]) {
+    UNROLL for (int part = 0; part < gemv_rows_parts_of(kind); part++) {
         V w[TILE_WEIGHTS];
         UNROLL for (int i = 0; i < TILE_WEIGHTS; i++)
             w[i] = end ? end[part][i] : load_w(kind, rows_of_w(kind, f, i), at, part);
@@ -118,22 +120,22 @@ INLINE void tile(int rows, OperandKind kind, const FewTile *t) {
     const float *x = t->x;
     int64_t at = t->from, line = line_of(kind), numbers = numbers_of(kind), turn = t->ahead.turn,
             left = (t->to - at) % numbers;
-    for (int i = 0; left && i < parts_of(kind) * TILE_WEIGHTS; i++)
+    for (int i = 0; left && i < gemv_rows_parts_of(kind) * TILE_WEIGHTS; i++)
         end[i / TILE_WEIGHTS][i % TILE_WEIGHTS] = load_w_end(
             kind, rows_of_w(kind, t->f, i % TILE_WEIGHTS), t->to - left, left, i / TILE_WEIGHTS);
     start_sums(rows, t, sum);
     for (; at + line <= t->to;) {
         if (turn-- == 0) turn = t->ahead.turns - 1, ask_ahead(kind, t, at);
         for (int64_t whole = at + line; at < whole; at += numbers)
-            x = step(rows, kind, t->f, at, NULL, x, sum);
+            x = gemv_rows_step(rows, kind, t->f, at, NULL, x, sum);
     }
     for (; at + numbers <= t->to; at += numbers)
-        x = step(rows, kind, t->f, at, NULL, x, sum);
-    if (left) step(rows, kind, t->f, at, end, x, sum);
+        x = gemv_rows_step(rows, kind, t->f, at, NULL, x, sum);
+    if (left) gemv_rows_step(rows, kind, t->f, at, end, x, sum);
     end_sums(rows, kind, t, sum);
 }
 
-INLINE void pass(int rows, OperandKind kind, int64_t columns, FewTile t) {
+INLINE void gemv_rows_pass(int rows, OperandKind kind, int64_t columns, FewTile t) {
     Few f = *t.f;
     for (t.f = &f; columns > 0; columns -= TILE_WEIGHTS) {
         tile(rows, kind, &t);
@@ -144,12 +146,13 @@ INLINE void pass(int rows, OperandKind kind, int64_t columns, FewTile t) {
 }
 
 /* 'rows' rows of x by a block. */
-INLINE void some_rows(int rows, OperandKind kind, int64_t columns, const Few *f, const float *x,
-                      float *sums, FewAhead ahead) {
+INLINE void gemv_rows_some_rows(int rows, OperandKind kind, int64_t columns, const Few *f,
+                                const float *x, float *sums, FewAhead ahead) {
     for (int64_t from = 0; from < f->k || from == 0; from += STEPS) {
         int64_t to = f->k - from < STEPS ? f->k : from + STEPS;
-        pass(rows, kind, columns,
-             (FewTile){ f, x + from * rows, sums, from, to, from == 0, to == f->k, ahead });
+        gemv_rows_pass(
+            rows, kind, columns,
+            (FewTile){ f, x + from * rows, sums, from, to, from == 0, to == f->k, ahead });
     }
 }
 
@@ -157,16 +160,18 @@ INLINE void some_rows(int rows, OperandKind kind, int64_t columns, const Few *f,
 INLINE void tile_rows(int64_t rows, OperandKind kind, int64_t columns, const Few *f, const float *x,
                       float *sums, FewAhead ahead) {
     switch (rows) {
-    case 3: some_rows(3, kind, columns, f, x, sums, ahead); break;
-    case 4: some_rows(4, kind, columns, f, x, sums, ahead); break;
-    case 5: some_rows(5, kind, columns, f, x, sums, ahead); break;
-    default: some_rows(TILE_ROWS, kind, columns, f, x, sums, ahead); break;
+    case 3: gemv_rows_some_rows(3, kind, columns, f, x, sums, ahead); break;
+    case 4: gemv_rows_some_rows(4, kind, columns, f, x, sums, ahead); break;
+    case 5: gemv_rows_some_rows(5, kind, columns, f, x, sums, ahead); break;
+    default: gemv_rows_some_rows(TILE_ROWS, kind, columns, f, x, sums, ahead); break;
     }
 }
 
 /* The parts into which n things fall, none of more than 'most'; how many the next one has. */
 INLINE int64_t parts_for(int64_t n, int64_t most) { return (n + most - 1) / most; }
-INLINE int64_t next_part(int64_t left, int64_t parts) { return (left + parts - 1) / parts; }
+INLINE int64_t gemv_rows_next_part(int64_t left, int64_t parts) {
+    return (left + parts - 1) / parts;
+}
 
 INLINE int64_t laid_steps(OperandKind kind, int64_t k) {
     return (k + numbers_of(kind) - 1) / numbers_of(kind) * numbers_of(kind);
@@ -174,7 +179,7 @@ INLINE int64_t laid_steps(OperandKind kind, int64_t k) {
 
 INLINE void lay_out_all(int64_t n, OperandKind kind, Few f, float *x) {
     for (int64_t tiles = parts_for(n, TILE_ROWS), rows; tiles > 0; tiles--, n -= rows) {
-        rows = next_part(n, tiles);
+        rows = gemv_rows_next_part(n, tiles);
         lay_out(rows, kind, &f, x);
         f.x = rows_of_x(kind, &f, rows);
         x += rows * laid_steps(kind, f.k);
@@ -194,7 +199,7 @@ INLINE void block(int64_t n, int64_t columns, OperandKind kind, Few f, int first
                   const float *x, float *sums) {
     const int64_t turns = parts_for(n, TILE_ROWS);
     for (int64_t i = 0, rows; i < turns; i++, n -= rows) {
-        rows = next_part(n, turns - i);
+        rows = gemv_rows_next_part(n, turns - i);
         tile_rows(rows, kind, columns, &f, x, sums, ahead_of(i, turns, columns, first, more));
         f.y = later(kind, f.y, rows, 0);
         x += rows * laid_steps(kind, f.k);
@@ -219,10 +224,11 @@ INLINE void all_blocks(int64_t n, int64_t columns, OperandKind kind, Few f, floa
 }
 
 /* As many rows of x at a time as there is room for. */
-INLINE void all_rows(int64_t n, int64_t columns, OperandKind kind, Few f, float *scratch) {
+INLINE void gemv_rows_all_rows(int64_t n, int64_t columns, OperandKind kind, Few f,
+                               float *scratch) {
     int64_t most = FEW_FLOATS / laid_steps(kind, f.k > 0 ? f.k : 1);
     for (int64_t parts = parts_for(n, most), rows; parts > 0; parts--, n -= rows) {
-        rows = next_part(n, parts);
+        rows = gemv_rows_next_part(n, parts);
         all_blocks(rows, columns, kind, f, scratch);
         f.x = rows_of_x(kind, &f, rows);
         f.y = later(kind, f.y, rows, 0);
@@ -231,8 +237,8 @@ INLINE void all_rows(int64_t n, int64_t columns, OperandKind kind, Few f, float 
 
 void k_few_rows(int64_t n, int64_t columns, OperandKind kind, const Few *f, float *scratch) {
     switch (kind) {
-    case FLOATS: all_rows(n, columns, FLOATS, *f, scratch); break;
-    case ROUNDED: all_rows(n, columns, ROUNDED, *f, scratch); break;
-    default: all_rows(n, columns, BF16, *f, scratch); break;
+    case FLOATS: gemv_rows_all_rows(n, columns, FLOATS, *f, scratch); break;
+    case ROUNDED: gemv_rows_all_rows(n, columns, ROUNDED, *f, scratch); break;
+    default: gemv_rows_all_rows(n, columns, BF16, *f, scratch); break;
     }
 }

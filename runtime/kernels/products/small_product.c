@@ -169,8 +169,8 @@ INLINE void tile(int rows, int parts, int bits, Panel b, const RoundedGroup *x, 
     }
 
 /* LANES columns by n rows; the panel comes from memory once, then from the caches. */
-INLINE void all_rows(int64_t n, int bits, Panel b, const RoundedGroup *x, Result y, int64_t left,
-                     uint8_t *code) {
+INLINE void product_all_rows(int64_t n, int bits, Panel b, const RoundedGroup *x, Result y,
+                             int64_t left, uint8_t *code) {
     int64_t done = rows_in_tiles(n, bits, b, x, y, left, code);
     n -= done, x += done * b.groups, y = result_at(y, done, 0);
     for (; n >= ROWS; n -= ROWS, x += ROWS * b.groups, y = result_at(y, ROWS, 0))
@@ -194,7 +194,7 @@ INLINE void all_columns(int64_t n, int64_t m0, int64_t m1, int bits, const Small
         c = m % PANEL_COLUMNS;
         Panel b = { panel + c * LINE_STEPS, panel + groups * small_codes(bits) + c * 2, groups };
         if (n == 1) tile(1, PARTS, bits, b, x, result_at(y, 0, m), m1 - m);
-        else all_rows(n, bits, b, x, result_at(y, 0, m), m1 - m, code);
+        else product_all_rows(n, bits, b, x, result_at(y, 0, m), m1 - m, code);
     }
 }
 

@@ -105,7 +105,7 @@ INLINE void back_sizes(const int n, const int m, const ChannelBlock *b, int64_t 
 #undef BACK
 }
 
-static void back(const ChannelBlock *b, int64_t row, int64_t count) {
+static void channels_back(const ChannelBlock *b, int64_t row, int64_t count) {
     int n = b->a->dk / LANES;
     if (n == 1) back_sizes(1, CHANNEL_FEW, b, row, count);
     else if (n == 2) back_sizes(2, CHANNEL_FEW / 2, b, row, count);
@@ -120,30 +120,31 @@ static void clear(const ChannelBlock *b, float *S) {
 }
 
 /* Where the room has the state after the block of tokens that begins at 'row': dk rows of heads. */
-static float *room_of(const ChannelBlock *b, int64_t row) {
+static float *back_room_of(const ChannelBlock *b, int64_t row) {
     return b->a->room + row * b->a->ldroom + b->first;
 }
 
-static void sweep(const ChannelBlock *b, const HeadRows *h, int64_t tokens) {
+static void back_sweep(const ChannelBlock *b, const HeadRows *h, int64_t tokens) {
     const Recurrence *a = b->a;
     clear(b, b->S);
     for (int64_t t = 0; t + tokens < h->count; t += tokens) {
         k_channels_forward(b, h->row + t, tokens, 0, 0);
-        k_rows_out(a->dk, b->heads, b->S, b->heads, room_of(b, h->row + t), a->ldroom, 0);
+        k_rows_out(a->dk, b->heads, b->S, b->heads, back_room_of(b, h->row + t), a->ldroom, 0);
     }
 }
 
 static void block_back(const ChannelBlock *b, const HeadRows *h, int64_t tokens) {
     const Recurrence *a = b->a;
-    sweep(b, h, tokens);
+    back_sweep(b, h, tokens);
     clear(b, b->dS);
     for (int64_t t = (h->count - 1) / tokens * tokens; t >= 0; t -= tokens) {
         int64_t count = min64(tokens, h->count - t);
         if (t)
-            k_rows_in(a->dk, b->heads, room_of(b, h->row + t - tokens), a->ldroom, b->S, b->heads);
+            k_rows_in(a->dk, b->heads, back_room_of(b, h->row + t - tokens), a->ldroom, b->S,
+                      b->heads);
         else clear(b, b->S);
         k_channels_forward(b, h->row + t, count, 0, 1);
-        back(b, h->row + t, count);
+        channels_back(b, h->row + t, count);
     }
 }
 

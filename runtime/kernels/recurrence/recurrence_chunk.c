@@ -18,7 +18,7 @@ int64_t k_chunk_floats(int64_t dk, int64_t dv) {
         + line(dk) * WIDE + 2 * CHUNK * WIDE + CHUNK;
 }
 
-static void fill(int64_t n, float value, float *x) {
+static void chunk_fill(int64_t n, float value, float *x) {
     for (int64_t i = 0; i < n; i += LANES)
         v_store(x + i, v_splat(value));
 }
@@ -37,10 +37,10 @@ Chunk k_chunk_room(const Recurrence *a, float **scratch) {
     c.turned = take(scratch, c.ldk * WIDE);
     c.P = take(scratch, CHUNK * WIDE);
     c.A = take(scratch, CHUNK * WIDE);
-    fill(c.ldk * WIDE, 0, c.turned);
+    chunk_fill(c.ldk * WIDE, 0, c.turned);
     float *const ones[] = { c.pre, c.suf, c.ipre };
     for (int i = 0; !a->decay && i < 3; i++)
-        fill(keys, 1, ones[i]);
+        chunk_fill(keys, 1, ones[i]);
     return c;
 }
 

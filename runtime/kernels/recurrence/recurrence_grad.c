@@ -19,7 +19,7 @@ int64_t k_recurrence_grad_floats(int64_t dk, int64_t dv) {
         + CHUNK * (4 * line(dv) + 4 * line(dk)) + 2 * CHUNK * WIDE + line(dk);
 }
 
-static BackChunk open_room(const Recurrence *a, float *scratch) {
+static BackChunk grad_open_room(const Recurrence *a, float *scratch) {
     BackChunk x = { .a = a };
     x.c = k_chunk_room(a, &scratch);
     int64_t ldk = x.c.ldk, ldv = x.c.ldv;
@@ -62,7 +62,7 @@ static float *value_rows(const BackChunk *x, float *base, int64_t ld) {
 }
 
 /* Forward: states to the room, errors to where the gradient of v will be. */
-static void sweep(BackChunk *x) {
+static void grad_sweep(BackChunk *x) {
     const Recurrence *a = x->a;
     k_state_in(a, 0, x->S);
     for (int64_t first = 0; first < x->h.count; first += CHUNK) {
@@ -82,7 +82,7 @@ static void sweep(BackChunk *x) {
 /* == A chunk ============================================================== */
 
 /* What the forward pass knew of the chunk; c.v becomes u. */
-static void load(BackChunk *x, int64_t first) {
+static void grad_load(BackChunk *x, int64_t first) {
     const Recurrence *a = x->a;
     Chunk *c = &x->c;
     k_chunk_load(a, &x->h, first, c);
@@ -193,7 +193,7 @@ static void state_back(BackChunk *x) {
 
 static void chunk_back(BackChunk *x, int64_t first, int add) {
     const Recurrence *a = x->a;
-    load(x, first);
+    grad_load(x, first);
     outputs_back(x);
     if (a->beta) solve_back(x);
     else x->z = x->y;
@@ -215,24 +215,24 @@ static int64_t heads_of_part(const Recurrence *a) {
                                           : max64(1, lane_heads(a->dk, a->dv) / shared) * shared;
 }
 
-static int64_t parts_of(const Recurrence *a) {
+static int64_t grad_parts_of(const Recurrence *a) {
     int64_t heads = heads_of_part(a);
     return (a->heads + heads - 1) / heads;
 }
 
 /* A sum of rates goes over its sequences in order. */
 int64_t k_recurrence_grad_tasks(const Recurrence *a) {
-    return parts_of(a) * (a->drate ? a->sums : a->sequences);
+    return grad_parts_of(a) * (a->drate ? a->sums : a->sequences);
 }
 
 static void by_chunks(const Recurrence *a, int64_t sequence, int64_t first, int64_t end,
                       float *scratch) {
-    BackChunk x = open_room(a, scratch);
+    BackChunk x = grad_open_room(a, scratch);
     x.sequence = sequence;
     for (int64_t head = first; head < end; head++) {
         x.h = k_recurrence_head(a, sequence, head);
         if (!x.h.count) return;
-        sweep(&x);
+        grad_sweep(&x);
         k_state_in(a, 0, x.dS);
         for (int64_t t = (x.h.count - 1) / CHUNK * CHUNK; t >= 0; t -= CHUNK)
             chunk_back(&x, t, head > first);
@@ -240,8 +240,8 @@ static void by_chunks(const Recurrence *a, int64_t sequence, int64_t first, int6
 }
 
 void k_recurrence_grad(const Recurrence *a, int64_t task, float *scratch) {
-    int64_t first = task % parts_of(a) * heads_of_part(a),
-            end = min64(a->heads, first + heads_of_part(a)), sequence = task / parts_of(a);
+    int64_t first = task % grad_parts_of(a) * heads_of_part(a),
+            end = min64(a->heads, first + heads_of_part(a)), sequence = task / grad_parts_of(a);
     for (int64_t i = first * a->dk; a->drate && i < end * a->dk; i++)
         drate_of(a, sequence, 0)[i] = 0;
     for (; sequence < a->sequences; sequence += a->drate ? a->sums : a->sequences)

@@ -119,7 +119,7 @@ INLINE void back_vector(const int dk, const int dv, const LaneBlock *b, int64_t 
         v_store(b->dS + s * b->room + h, x.dS[s]);
 }
 
-static void back(const LaneBlock *b) {
+static void lanes_back(const LaneBlock *b) {
     int dk = b->a->dk, dv = b->a->dv;
     for (int64_t h = 0; h < b->heads; h += LANES)
         if (dk == 1 && dv == 1) back_vector(1, 1, b, h);
@@ -146,7 +146,7 @@ static void clear(const LaneBlock *b, float *S) {
         v_store(S + i, v_zero());
 }
 
-static void sweep(LaneBlock *b, const HeadRows *h, int64_t tokens) {
+static void lanes_back_sweep(LaneBlock *b, const HeadRows *h, int64_t tokens) {
     clear(b, b->S);
     for (int64_t t = 0; t + tokens < h->count; t += tokens) {
         k_lanes_load(b, h->row + t, tokens, 0);
@@ -182,7 +182,7 @@ static void give_decay(const LaneBlock *b) {
 }
 
 /* Gradients of the block's rows; of q and k 'add': onto those of the group's heads before. */
-static void give(const LaneBlock *b, int add) {
+static void back_give(const LaneBlock *b, int add) {
     const Recurrence *a = b->a;
     int64_t row = b->row;
     k_lanes_gather(b, b->count, b->q, a->dq + row * a->lddq, a->lddq, add);
@@ -197,7 +197,7 @@ static void block_back(LaneBlock *b, const HeadRows *h, int64_t tokens, int add)
     const Recurrence *a = b->a;
     float *drate = a->drate ? drate_of(a, b->sequence, b->first) : 0;
     k_lanes_rates(b);
-    sweep(b, h, tokens);
+    lanes_back_sweep(b, h, tokens);
     clear(b, b->dS);
     if (drate) k_lanes_in(b, 1, a->dk, drate, 0, b->drate);
     for (int64_t t = (h->count - 1) / tokens * tokens; t >= 0; t -= tokens) {
@@ -207,13 +207,13 @@ static void block_back(LaneBlock *b, const HeadRows *h, int64_t tokens, int add)
         k_lanes_in(b, b->count, a->dv, a->dout + b->row * a->lddout + b->first * a->dv, a->lddout,
                    b->dout);
         k_lanes_forward(b, 0, 1);
-        back(b);
-        give(b, add);
+        lanes_back(b);
+        back_give(b, add);
     }
     if (drate) k_lanes_out(b, 1, a->dk, b->drate, drate, 0);
 }
 
-static LaneBlock open_room(const Recurrence *a, int64_t tokens, float *scratch) {
+static LaneBlock back_open_room(const Recurrence *a, int64_t tokens, float *scratch) {
     LaneBlock b = k_lanes_room(a, tokens, &scratch);
     int64_t part = tokens * b.room, state = (int64_t)a->dk * a->dv;
     b.states = take(&scratch, part * state);
@@ -228,7 +228,7 @@ void k_lanes_grad(const Recurrence *a, int64_t sequence, int64_t first, int64_t 
                   float *scratch) {
     int64_t tokens = lane_tokens(a->dk, a->dv);
     HeadRows h = k_recurrence_head(a, sequence, 0);
-    LaneBlock b = open_room(a, tokens, scratch);
+    LaneBlock b = back_open_room(a, tokens, scratch);
     b.sequence = sequence;
     for (b.first = first; h.count && b.first < end; b.first += b.room) {
         b.heads = min64(b.room, end - b.first);

@@ -53,13 +53,13 @@ void k_lanes_out(const LaneBlock *b, int64_t count, int64_t parts, const float *
 static int64_t shared_by(const Recurrence *a) { return a->heads / a->groups; }
 
 /* Heads of the block up to the end of a group. */
-static int64_t end_of(const LaneBlock *b, int64_t group) {
+static int64_t turn_end_of(const LaneBlock *b, int64_t group) {
     return min64(b->heads, (group + 1) * shared_by(b->a) - b->first);
 }
 
 /* Whether all of the block's heads share. */
 static int is_one_group(const LaneBlock *b) {
-    return end_of(b, b->first / shared_by(b->a)) == b->heads;
+    return turn_end_of(b, b->first / shared_by(b->a)) == b->heads;
 }
 
 static void spread_one(const LaneBlock *b, int64_t count, const float *from, int64_t ld,
@@ -105,7 +105,7 @@ void k_lanes_spread(const LaneBlock *b, int64_t count, const float *from, int64_
         for (int64_t c = 0; c < dk; c++, to += b->room) {
             int64_t h = 0, group = b->first / shared;
             for (const float *x = from + c; h < b->heads; x += dk, group++) {
-                int64_t end = end_of(b, group);
+                int64_t end = turn_end_of(b, group);
                 for (; h < end && end - h >= LANES; h += LANES)
                     v_store(to + h, v_splat(*x));
                 for (; h < end; h++)
@@ -133,9 +133,9 @@ void k_lanes_gather(const LaneBlock *b, int64_t count, const float *from, float 
             int64_t h = 0, group = b->first / shared;
             for (float *x = to + c; h < b->heads; x += dk, group++) {
                 V sum = v_zero();
-                for (int64_t end = end_of(b, group), left = end - h; left > 0; left -= LANES)
+                for (int64_t end = turn_end_of(b, group), left = end - h; left > 0; left -= LANES)
                     sum += load_left(from + end - left, left);
-                h = end_of(b, group);
+                h = turn_end_of(b, group);
                 *x = add ? *x + v_sum(sum) : v_sum(sum);
             }
         }
