@@ -67,8 +67,8 @@ limit_of() {
     case $1 in
     attention) echo 19 ;;
     linear) echo 14 ;;
-    gather | recurrence) echo 13 ;;
-    rows | linear_back) echo 12 ;;
+    gather | recurrence | rows) echo 13 ;;
+    linear_back) echo 12 ;;
     embed) echo 11 ;;
     top) echo 10 ;;
     shift | attention_grad) echo 9 ;;

@@ -5,7 +5,6 @@
 #include "error.h"
 #include "escape.h"
 #include "op.h"
-#include "pages.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,28 +76,7 @@ _Noreturn void bug(const Node *n, const char *fmt, ...) {
     fatal_end(STATUS_INTERNAL, "; please report this\n");
 }
 
-/* == Memory =============================================================== */
-
 void *checked(void *memory) {
     if (!memory) limit_hit("%s", NO_MEMORY);
     return memory;
-}
-
-void *checked_new(size_t count, size_t size) {
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory && pages_leave()) memory = calloc(count ? count : 1, size);
-    return checked(memory);
-}
-
-void *checked_more(void *p, size_t count, size_t size) {
-    return checked(reallocarray(p, count, size));
-}
-
-char *checked_text(const char *text) { return checked(strdup(text)); }
-
-FILE *checked_file(char **text, size_t *size) { return checked(open_memstream(text, size)); }
-
-void checked_written(FILE *f, char **text) {
-    bool failed = ferror(f);
-    checked(fclose(f) || failed ? NULL : *text);
 }

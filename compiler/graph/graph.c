@@ -67,8 +67,6 @@ void graph_free(Graph *g) {
     free(g);
 }
 
-void *graph_alloc(Graph *g, size_t size) { return arena_take(g->mem, size); }
-
 void *graph_grown(Graph *g, void *old, int n, int *cap, size_t size) {
     if (n < *cap) return old;
     *cap = n ? 2 * n : 16;
@@ -110,24 +108,10 @@ Name *graph_name_find(const Graph *g, const char *s) {
 
 Name *graph_name(Graph *g, const char *s) { return name_interned(g, pool_text(g->pool, s)); }
 
-const char *graph_string(Graph *g, const char *s) { return s ? pool_text(g->pool, s) : NULL; }
-
 Loc graph_loc(Graph *g, Loc loc) {
     loc.file = graph_string(g, loc.file);
     loc.origin = graph_string(g, loc.origin);
     return loc;
-}
-
-const char *graph_format(Graph *g, const char *fmt, ...) {
-    va_list ap, again;
-    va_start(ap, fmt);
-    va_copy(again, ap);
-    int length = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
-    char *s = graph_alloc(g, (size_t)length + 1);
-    vsnprintf(s, (size_t)length + 1, fmt, again);
-    va_end(again);
-    return s;
 }
 
 /* == Nodes ================================================================ */

@@ -35,7 +35,11 @@ static void *map(size_t bytes) {
 
 void *pages_take_used(size_t bytes, bool *used) {
     *used = false;
-    if (bytes < HUGE) return checked_new(1, bytes);
+    if (bytes < HUGE) {
+        void *few = calloc(1, bytes ? bytes : 1);
+        if (!few && pages_leave()) few = calloc(1, bytes ? bytes : 1);
+        return checked(few);
+    }
     void *at = take_kept(bytes);
     if (at) return *used = true, at;
     at = map(bytes);

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT
 ** See pool.h. */
-#include "pool.h"
-#include "arena.h"
+#include "pool_parts.h"
 #include "fatal.h"
 #include "op.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "table.h"
-
-struct Pool {
-    int graphs;
-    Arena mem;
-    Table texts, attrs;
-};
 
 Pool *pool_new(void) {
     Pool *p = checked_new(1, sizeof *p);
@@ -33,29 +24,6 @@ void pool_leave(Pool *p) {
     table_free(&p->attrs);
     arena_free(&p->mem);
     free(p);
-}
-
-/* == Texts ================================================================ */
-
-static bool pool_same_text(const void *item, const void *key) { return !strcmp(item, key); }
-
-static uint64_t hash_text(const char *s, size_t length) {
-    return hash_word(HASH_START, hash_bytes(HASH_START, s, length));
-}
-
-const char *pool_find(const Pool *p, const char *s) {
-    return table_find(&p->texts, hash_text(s, strlen(s)), pool_same_text, s);
-}
-
-const char *pool_text(Pool *p, const char *s) {
-    size_t length = strlen(s);
-    uint64_t hash = hash_text(s, length);
-    char *text = table_find(&p->texts, hash, pool_same_text, s);
-    if (text) return text;
-    text = arena_take(&p->mem, length + 1);
-    memcpy(text, s, length + 1);
-    table_add(&p->texts, hash, text);
-    return text;
 }
 
 /* == Attributes =========================================================== */

@@ -13,6 +13,7 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdarg.h>
 
 enum {
     MAXSTRING = 16384, /* bytes of a Lua string: what one instruction can cost */
@@ -69,12 +70,14 @@ struct Front {
 
 static inline Front *front(lua_State *L) { return *(Front **)lua_getextraspace(L); }
 
-/* message.c: where the user is, and telling him */
+/* raise.c: where the user is, and failing there */
 Loc spec_here(lua_State *L);
 _Noreturn void spec_fail(lua_State *L, const char *fmt, ...); /* at spec_here() */
 _Noreturn void spec_fail_at(lua_State *L, Loc at, const char *fmt, ...);
-_Noreturn void spec_stop(lua_State *L, int status, const char *fmt, ...);
-int spec_call_at(lua_State *L);      /* (file, line, f, ...): f(...), blamed on file:line */
+_Noreturn void spec_raise(lua_State *L, Loc at, const char *fmt, va_list ap);
+int spec_call_at(lua_State *L); /* (file, line, f, ...): f(...), blamed on file:line */
+
+/* message.c: telling the user */
 int spec_handle_error(lua_State *L); /* message handler of the outermost call */
 void spec_relocate(Front *f, const char *text, char *out, size_t size);
 void spec_out_of_memory(const Front *f, char *out, size_t size); /* that it was, and where */
@@ -86,13 +89,16 @@ void front_free(Front *f);                  /* but for its model */
 int front_call(Front *f, lua_CFunction function, void *argument);
 void front_library(lua_State *L); /* pushes what init.lua returns */
 
-/* sandbox.c: limits, and the part of Lua that a spec may use */
+/* sandbox.c: what a spec may use */
 void *sandbox_alloc(void *front, void *p, size_t old, size_t size);
 void sandbox_hook(lua_State *L);
+/* Sets the status: from now on every call fails, whatever the spec catches. */
+_Noreturn void spec_stop(lua_State *L, int status, const char *fmt, ...);
 double sandbox_seconds(void); /* of processor time, by this process */
 void sandbox_charge(lua_State *L, int64_t instructions);
 /* lua_pcall, for all results; what limits raised goes on up. */
 int sandbox_call(lua_State *L, int arguments, int handler);
+/* sandbox_library.c */
 void sandbox_open(lua_State *L); /* pushes a table of Lua's own functions */
 
 /* order.c: visits tables in a defined order, however they were filled */

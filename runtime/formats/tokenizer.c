@@ -89,26 +89,6 @@ void tokenizer_free(Tokenizer *t) {
 
 /* == Encoding ============================================================= */
 
-static bool tokenizer_grow(TokenIds *ids) {
-    int64_t room = ids->room + ids->room / 2 + 64;
-    void *bigger = ids->failed ? NULL : realloc(ids->at, (size_t)room * (size_t)ids->width);
-    ids->failed = !bigger;
-    if (!bigger) return false;
-    ids->at = bigger;
-    ids->room = room;
-    return true;
-}
-
-void token_ids_add(TokenIds *ids, int32_t id) {
-    int64_t i = ids->count;
-    ids->count++;
-    if (i >= ids->room && !(ids->grows && tokenizer_grow(ids)))
-        return; /* token_ids_encode says so */
-    if (ids->width == 1) ((uint8_t *)ids->at)[i] = (uint8_t)id;
-    else if (ids->width == 2) ((uint16_t *)ids->at)[i] = (uint16_t)id;
-    else ((int32_t *)ids->at)[i] = id;
-}
-
 int token_ids_encode(TokenIds *ids, const Tokenizer *t, const char *what, const char *text,
                      size_t length, Error *e) {
     int status = t->kind->encode(t, what, text, length, ids, e);

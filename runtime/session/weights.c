@@ -13,14 +13,6 @@
 
 enum { LISTED = 8, TOLD = 200 }; /* names told of each kind of mistake; bytes of them in a note */
 
-/* Initial values [first, first + count) of a parameter. */
-void weights_initial(const strata_model *m, const strata_tensor *t, uint64_t seed, int64_t first,
-                     int64_t count, float *w) {
-    const void *values = (const char *)m + t->values;
-    const InitialValues x = { t->init, t->value, values, (int64_t)t->value };
-    random_initial(&x, seed, strata_string(m, t->name), first, count, w);
-}
-
 void weights_init(const strata_model *m, uint64_t seed, float *weights) {
     enum { PIECE = 1024 };
     const strata_tensor *t = strata_tensors(m);

@@ -186,6 +186,7 @@ bool rows_by_row(const Rows *r, const StatementGroup *g);
 bool rows_counts(const Rows *r, int64_t length);
 bool rows_begins(const Rows *r, int64_t first);
 bool rows_counted(const Rows *r, const Shape *s);
+int rows_counted_axes(const Rows *r, const Shape *s);
 /* It is read by number, not piece by piece. */
 static inline bool rows_by_number(const Node *n) {
     return n->nin > ROWS_UNROLL && rows_by_pointer(n);

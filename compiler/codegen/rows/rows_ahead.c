@@ -145,7 +145,7 @@ static void ask_pieces(RowCode *c, const Nest *n) {
         const RowValue *piece = rows_value(c->r, first);
         if (!piece || piece->here || piece->operand < 0 || plan_bf16(first)) continue;
         V at = e_iadd(c->e, n->idx[1], memory_stride(c, piece->operand));
-        rows_ahead_ask(c, tables_row(c, i, n->idx[0]), at);
+        rows_ahead_ask(c, memory_table_row(c, i, n->idx[0]), at);
     }
 }
 

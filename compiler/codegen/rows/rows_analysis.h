@@ -18,7 +18,7 @@ bool rows_are_short(const Graph *g);
 /* rows_weight.c */
 bool rows_is_weight(const Node *n); /* an exponential that is a weight of a softmax */
 
-/* rows_analyse.c */
+/* rows_operands.c */
 int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add);
 int rows_add_number(Rows *r, int64_t number); /* an operand that is the number itself */
 
@@ -37,7 +37,7 @@ void rows_place_series(Rows *r);  /* gives their pieces operands, the last ones 
 /* rows_stored.c: fills value[].uses, .stored and .reads_stack. */
 void rows_find_stored(Rows *r);
 
-/* rows_iterate.c: scratch of an iteration */
+/* rows_iteration.c: scratch of an iteration */
 int64_t rows_iteration_floats(const Rows *r, const Node *n);
 
 /* rows_groups.c: a statement for each value that is stored, in groups. */

@@ -81,6 +81,8 @@ int memory_scratch(const RowCode *c);
 void memory_begin(RowCode *c);
 V memory_base(RowCode *c, int operand); /* its pointer */
 void memory_test(RowCode *c, int in, V address, int64_t floats, bool store);
+/* From the table of a stack (rows_tables.c): this token's row of a piece. */
+V memory_table_row(RowCode *c, int value, V piece);
 int64_t memory_span(const RowCode *c, int64_t step); /* floats from the first lane to the last */
 /* Lanes 'step' floats apart. */
 V memory_load(RowCode *c, int in, V address, int64_t step);
@@ -120,7 +122,6 @@ void iterate_emit(RowCode *c, const Statement *s);
 ** than a loop over them, and takes LLVM as many times as long. */
 bool tables_wanted(RowCode *c, const StatementGroup *g, int64_t row);
 void tables_fill(RowCode *c, const StatementGroup *g, bool few); /* for this token */
-V tables_row(RowCode *c, int value, V piece); /* this token's, of the stack that has that number */
 /* A loop of so many steps can be one along the pieces of a stack. */
 bool tables_walk(RowCode *c, const StatementGroup *g, int64_t count);
 

@@ -246,7 +246,7 @@ static V eval_row(RowCode *c, const Node *n, V j, At in) {
     Emit *e = c->e;
     int id = (int)(rows_value(c->r, n) - c->r->value);
     if (c->mode != MODE_CHANNELS || !c->row_table[id]) bug(n, "has no table of rows");
-    V row = tables_row(c, id, j);
+    V row = memory_table_row(c, id, j);
     int64_t step;
     V address = e_at(e, row, index_position(c, &n->in[0]->shape, in, &step));
     fence_test_row(e, &c->fence, row, shape_count(&n->in[0]->shape), address, memory_span(c, step));

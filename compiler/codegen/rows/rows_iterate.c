@@ -13,41 +13,11 @@
 **   backwards   for each stretch, from the last: its halves again, held; then dy back over them
 */
 #include "lines.h"
+#include "rows_iteration.h"
 #include "rows_analysis.h"
 #include "rows_code.h"
 
-/* STRETCH: iterations, if the square root of all of them is not more; WHOLE: elements of a matrix
-** whose loops are written out. */
-enum { STRETCH = 64, WHOLE = 64 };
-
-/* == Scratch ============================================================== */
-
-/* In elements: of the matrix, of what a half keeps, of all the operation needs. */
-typedef struct IterationSize {
-    int64_t rows, columns, matrix, half;
-    int64_t iterations, stretch, stretches;
-    int64_t kept, starts, all; /* where halves and first matrices begin; all there is */
-} IterationSize;
-
-static IterationSize size_of(const Node *n) {
-    const Shape *s = &n->shape;
-    IterationSize z = { .rows = s->dim[s->rank - 2], .columns = s->dim[s->rank - 1] };
-    z.matrix = z.kept = z.all = z.rows * z.columns;
-    z.half = z.matrix + (z.rows > z.columns ? z.rows : z.columns);
-    z.iterations = z.stretch = n->attr->count;
-    if (z.stretch > STRETCH)
-        for (z.stretch = STRETCH; z.stretch * z.stretch < z.iterations;)
-            z.stretch++;
-    z.stretches = (z.iterations + z.stretch - 1) / z.stretch;
-    if (n->op == OP_sinkhorn) return z;
-    z.starts = z.kept + (2 * z.stretch + 1) * z.half;
-    z.all = z.starts + z.stretches * z.matrix;
-    return z;
-}
-
-int64_t rows_iteration_floats(const Rows *r, const Node *n) {
-    return size_of(n).all * (n->shape.lead == LEAD_NONE ? 1 : r->lanes);
-}
+enum { WHOLE = 64 }; /* elements of a matrix whose loops are written out */
 
 /* == Matrices ============================================================= */
 
@@ -320,7 +290,7 @@ static void each_matrix(Iteration *it, int axis) {
 }
 
 void iterate_emit(RowCode *c, const Statement *s) {
-    Iteration it = { c, s->node, rows_value(c->r, s->node), size_of(s->node), { 0 } };
+    Iteration it = { c, s->node, rows_value(c->r, s->node), iteration_size(s->node), { 0 } };
     LLVMMetadataRef before = lines_set(c->e->lines, s->node->loc);
     c->mode = s->mode;
     c->lanes = s->mode == MODE_UNIFORM ? 1 : c->r->lanes;

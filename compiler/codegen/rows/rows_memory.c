@@ -298,3 +298,9 @@ void memory_write(RowCode *c, const RowValue *v, At at, V x) {
     for (int i = 0; !flushed && i < v->nout; i++)
         memory_write_out(c, v->out[i], v->n, offset, step, x);
 }
+
+V memory_table_row(RowCode *c, int value, V piece) {
+    Emit *e = c->e;
+    V at = LLVMBuildGEP2(e->b, e->ptr, c->row_table[value], &piece, 1, "");
+    return LLVMBuildLoad2(e->b, e->ptr, at, "");
+}

@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-enum {
-    PARTS = 64
-}; /* so many pieces before the end of a list, and behind it, are found from there */
-
 RowSeries *rows_new_series(Rows *r) {
     if (r->nseries == r->most_series) {
         RowSeries *old = r->series;
@@ -22,32 +18,14 @@ RowSeries *rows_new_series(Rows *r) {
     return &r->series[r->nseries++];
 }
 
-bool rows_counts(const Rows *r, int64_t length) {
-    return r->count && length >= r->count - ROWS_NEAR && length <= r->count + ROWS_NEAR;
-}
-
-bool rows_begins(const Rows *r, int64_t first) {
-    return r->count && first > ROWS_UNROLL && first >= r->count - PARTS
-        && first <= r->count + PARTS;
-}
-
 bool rows_cut_anywhere(const Shape *s) {
     int least = s->lead == LEAD_TOKENS ? 2 : 1; /* a few numbers of a token have a fixed stride */
     return s->rank >= least && s->dim[0] > ROWS_UNROLL;
 }
 
-static int counted_axes(const Rows *r, const Shape *s) {
-    int n = 0;
-    for (int i = 0; i < s->rank; i++)
-        n += rows_counts(r, s->dim[i]);
-    return n;
-}
-
-bool rows_counted(const Rows *r, const Shape *s) { return counted_axes(r, s) > 0; }
-
 /* Axes as long as the series, at most two, are longer than what is written out. */
 static bool series_is_plain(const Rows *r, const Node *n) {
-    int times = counted_axes(r, &n->shape);
+    int times = rows_counted_axes(r, &n->shape);
     for (int i = 0; i < n->shape.rank; i++)
         if (rows_counts(r, n->shape.dim[i]) && n->shape.dim[i] <= ROWS_UNROLL) return false;
     return times == 0 || (times <= 2 && !plan_bf16(n));

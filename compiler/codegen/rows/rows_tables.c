@@ -89,12 +89,6 @@ static void want_table(RowCode *c, const Node *stack, void *few) {
         c->wanted[rows_value(c->r, stack) - c->r->value] = c->group;
 }
 
-V tables_row(RowCode *c, int value, V piece) {
-    Emit *e = c->e;
-    V at = LLVMBuildGEP2(e->b, e->ptr, c->row_table[value], &piece, 1, "");
-    return LLVMBuildLoad2(e->b, e->ptr, at, "");
-}
-
 void tables_fill(RowCode *c, const StatementGroup *g, bool few) {
     Emit *e = c->e;
     c->group = 1 + (int)(g - c->r->group);

@@ -21,24 +21,6 @@ static const Target *const targets[] = {
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
-static bool has(const char *features, const char *name) {
-    size_t n = strlen(name);
-    for (const char *p = features; (p = strstr(p, name)); p += n)
-        if ((p == features || p[-1] == ',') && (p[n] == ',' || !p[n])) return true;
-    return false;
-}
-
-bool target_has(const char *features, const char *names) {
-    char name[32];
-    for (const char *p = names; *p; p += *p == ',') {
-        size_t n = strcspn(p, ",");
-        snprintf(name, sizeof name, "%.*s", (int)n, p);
-        if (!has(features, name)) return false;
-        p += n;
-    }
-    return true;
-}
-
 /* == Which target ========================================================= */
 
 static const Target *host_target(void) {

@@ -58,10 +58,6 @@ RunPlan run_plan(const Trainer *t, int variant, uint64_t seed, double lr) {
     return p;
 }
 
-void run_path(const RunPlan *p, const char *suffix, char path[WORKSHOP_PATH]) {
-    print_text(path, WORKSHOP_PATH, "%s.%.40s", p->base, suffix);
-}
-
 /* == Recognising it ======================================================= */
 
 /* The step that its weights are of; -1: there are none. */

@@ -4,6 +4,7 @@
 ** size.
 */
 #include "machine_products.h"
+#include "product_table.h"
 
 #include "machine_timed.h"
 
@@ -12,74 +13,6 @@
 #include <unistd.h>
 
 enum { PRODUCT_ROUNDS = 2 };
-
-/* Members of the file, and how kernels are called. */
-static const struct {
-    const char *key, *kernel;
-} orientation[ORIENTATIONS] = {
-    [PRODUCT_FORWARD] = { "forward", "linear_" },
-    [PRODUCT_BACK] = { "back", "linear_back_" },
-    [PRODUCT_WEIGHT] = { "weight", "linear_weight_" },
-};
-
-/* Numbers of all orientations and sizes, one after another. */
-enum { ALL_PRODUCTS = ORIENTATIONS * PRODUCT_SIZES * PRODUCT_SIZES };
-typedef double ProductTable[ORIENTATIONS][PRODUCT_SIZES][PRODUCT_SIZES];
-
-static double *products_entry(ProductTable t, int i) {
-    return &t[i / PRODUCT_SIZES / PRODUCT_SIZES][i / PRODUCT_SIZES % PRODUCT_SIZES]
-             [i % PRODUCT_SIZES];
-}
-
-/* == Kept ================================================================= */
-
-void products_write(Text *t, const ProductRatios *r) {
-    if (!r->measured) return;
-    text_add(t, ", \"openblas_time\": {");
-    for (int o = 0; o < ORIENTATIONS; o++) {
-        text_add(t, "%s\"%s\": [", o ? ", " : "", orientation[o].key);
-        for (int i = 0; i < PRODUCT_SIZES * PRODUCT_SIZES; i++) {
-            if (i) text_add(t, ", ");
-            text_json_number(t, r->of[o][i / PRODUCT_SIZES][i % PRODUCT_SIZES]);
-        }
-        text_add(t, "]");
-    }
-    text_add(t, "}");
-}
-
-static bool read_orientation(const Json *j, const JsonNode *list, ProductTable to, int first) {
-    if (!list || list->type != JSON_ARRAY || list->count != PRODUCT_SIZES * PRODUCT_SIZES)
-        return false;
-    for (const JsonNode *n = json_first(j, list); n; n = json_next(j, n), first++)
-        if (!json_double(n, products_entry(to, first)) || !(*products_entry(to, first) > 0))
-            return false;
-    return true;
-}
-
-ProductRatios products_read(const Json *j) {
-    ProductRatios r = { 0 };
-    const JsonNode *all = json_member(j, j->node, "openblas_time");
-    r.measured = all != NULL;
-    for (int o = 0; o < ORIENTATIONS && r.measured; o++)
-        r.measured = read_orientation(j, json_member(j, all, orientation[o].key), r.of,
-                                      o * PRODUCT_SIZES * PRODUCT_SIZES);
-    return r;
-}
-
-void products_tell(char *to, size_t size, const ProductRatios *r) {
-    ProductRatios all = *r;
-    int faster = 0;
-    double least = 0, most = 0;
-    for (int i = 0; i < ALL_PRODUCTS; i++) {
-        double ratio = *products_entry(all.of, i);
-        faster += ratio < 1;
-        if (!i || ratio < least) least = ratio;
-        if (!i || ratio > most) most = ratio;
-    }
-    print_text(to, size,
-               "OpenBLAS is faster in %d of %d; it takes %.2f to %.2f of generated ones' time",
-               faster, (int)ALL_PRODUCTS, least, most);
-}
 
 /* == Measuring ============================================================ */
 
@@ -105,9 +38,9 @@ static void take_kernel(ProductTimes *t, const Json *j, const JsonNode *kernel) 
     const JsonNode *name = json_member(j, kernel, "name");
     for (int o = 0; name && name->type == JSON_STRING && o < ORIENTATIONS; o++) {
         long long rows, columns;
-        size_t n = strlen(orientation[o].kernel);
+        size_t n = strlen(product_orientation[o].kernel);
         char after;
-        if (strncmp(name->text, orientation[o].kernel, n)
+        if (strncmp(name->text, product_orientation[o].kernel, n)
             || sscanf(name->text + n, "%lldx%lld%c", &rows, &columns, &after) != 2)
             continue;
         int i = size_of(rows), k = size_of(columns);

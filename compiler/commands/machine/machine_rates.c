@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT
 ** See machine_rates.h: what is saved, and where.
 */
-#include "machine_rates.h"
+#include "rates_file.h"
 
-#include "blas_library.h"
 #include "cache_folder.h"
 #include "codegen.h"
 #include "files.h"
-#include "machine_speed.h"
-#include "publish.h"
-#include "work_folder.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,11 +16,7 @@
 
 enum { RATES_VALUES = 1 << 16 };
 
-static const struct {
-    const char *key;
-    size_t at;
-    bool none; /* it may be 0 */
-} rates_member[] = {
+const RateMember rates_member[RATES_MEMBERS] = {
     { "products_per_second", offsetof(Rates, products), false },
     { "sequences_per_second", offsetof(Rates, sequences), false },
     { "rows_per_second", offsetof(Rates, rows), false },
@@ -32,25 +24,23 @@ static const struct {
     { "bytes_per_second", offsetof(Rates, memory), false },
     { "waiting", offsetof(Rates, waiting), true },
 };
-enum { RATES_MEMBERS = sizeof rates_member / sizeof *rates_member };
 
-static double *rates_rate(Rates *r, int i) {
-    return (double *)(void *)((char *)r + rates_member[i].at);
-}
+double *rates_rate(Rates *r, int i) { return (double *)(void *)((char *)r + rates_member[i].at); }
 
-static int processors(void) {
+int rates_processors(void) {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
 }
 
 /* == What is kept ========================================================= */
 
-static int rates_path(char *path, size_t size, Error *e) {
+int rates_path(char *path, size_t size, Error *e) {
     const char *cpu = codegen_native();
     char *cache;
     int status = cache_path("doctor", &cache, e);
     if (status) return status;
-    int n = snprintf(path, size, "%s/rates-%s-%d.json", cache, cpu ? cpu : "none", processors());
+    int n = snprintf(path, size, "%s/rates-%s-%d.json", cache, cpu ? cpu : "none",
+                     rates_processors());
     free(cache);
     return n > 0 && (size_t)n < size
         ? STATUS_OK
@@ -58,7 +48,7 @@ static int rates_path(char *path, size_t size, Error *e) {
 }
 
 static bool take_rates(const Json *j, Rates *to) {
-    Rates r = { .threads = processors(), .measured = true };
+    Rates r = { .threads = rates_processors(), .measured = true };
     for (int i = 0; i < RATES_MEMBERS; i++) {
         const JsonNode *n = json_member(j, j->node, rates_member[i].key);
         double *to_member = rates_rate(&r, i);
@@ -86,7 +76,7 @@ static bool read_kept(Json *j) {
 }
 
 Rates machine_rates(void) {
-    Rates r = { .threads = processors() };
+    Rates r = { .threads = rates_processors() };
     Json j;
     if (read_kept(&j)) take_rates(&j, &r);
     json_free(&j);
@@ -99,49 +89,4 @@ ProductRatios machine_products(void) {
     if (read_kept(&j)) r = products_read(&j);
     json_free(&j);
     return r;
-}
-
-static int rates_keep(const Rates *r, const ProductRatios *products, const char *path, Error *e) {
-    Text t = { 0 };
-    Rates copy = *r;
-    text_add(&t, "{\"threads\": %d", r->threads);
-    for (int i = 0; i < RATES_MEMBERS; i++) {
-        text_add(&t, ", \"%s\": ", rates_member[i].key);
-        text_json_number(&t, *rates_rate(&copy, i));
-    }
-    products_write(&t, products);
-    text_add(&t, "}\n");
-    char folder[PATH_MAX];
-    print_text(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
-    int status = text_status(&t, e);
-    if (!status) status = cache_make_folders(folder, e);
-    if (!status) status = publish_own(path, &t, e);
-    text_free(&t);
-    return status;
-}
-
-/* == Measuring ============================================================ */
-
-/* Products only where there is an OpenBLAS to compare with. */
-static int measure_all(const char *folder, Allowance *a, Rates *out, ProductRatios *products,
-                       Error *e) {
-    BlasLibrary library;
-    int status = machine_speed(folder, a, out, e);
-    out->threads = processors();
-    out->measured = !status;
-    *products = (ProductRatios){ 0 };
-    blas_find(&library);
-    if (status || !*library.path) return status;
-    return machine_products_measure(a, folder, products, e);
-}
-
-int machine_rates_measure(Allowance *a, Rates *out, ProductRatios *products, char *path,
-                          size_t size, Error *e) {
-    WorkFolder w;
-    int status = rates_path(path, size, e);
-    if (!status) status = work_folder_open(&w, a, e);
-    if (status) return status;
-    status = measure_all(w.path, a, out, products, e);
-    work_folder_close(&w, a);
-    return status ? status : rates_keep(out, products, path, e);
 }

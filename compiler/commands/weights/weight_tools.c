@@ -14,14 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int weight_file_open(Safetensors *s, const char *path, Error *e) {
-    int status = safetensors_open(s, path, e);
-    if (status) return status;
-    status = safetensors_verify(s, NULL, e);
-    if (status) safetensors_close(s);
-    return status;
-}
-
 /* A file, and the bits that its small weights have; 0: it is of others. */
 typedef struct WeightFile {
     Safetensors s;

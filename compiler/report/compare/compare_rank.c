@@ -38,6 +38,14 @@ bool compare_detected(const Comparison *c, const Variant *v, Family f) {
     return !stats_covers_zero(&e) && compare_corrected(c, v, f) <= WRONG;
 }
 
+bool compare_loss_differs(const Comparison *c, const Variant *v) {
+    bool any = false;
+    for (int i = 1; i < c->n; i++)
+        if (v == c->variant || v == &c->variant[i])
+            any = any || compare_detected(c, &c->variant[i], FAMILY_LOSS);
+    return any;
+}
+
 /* == The sentence ========================================================= */
 
 /* What variants are ranked by. */

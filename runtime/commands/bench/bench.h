@@ -53,10 +53,12 @@ static inline double bench_tokens(const Bench *b) {
 }
 
 /* What is measured: a step in a control block; steps that are profiled. */
+int bench_prefill(Bench *b, void *ctx, int64_t length, Error *e);
 int bench_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e);
 enum { BENCH_PROFILED = 2 };
 double bench_median(double *x, int64_t n);
 /* A kernel's work in it. */
+const strata_work *bench_work(const Bench *b, const strata_kernel *k);
 Cost bench_cost(const Bench *b, const strata_kernel *k);
 
 /* Nothing is done for a program that does not call OpenBLAS, nor for decoding. */

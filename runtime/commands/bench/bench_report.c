@@ -15,28 +15,6 @@ static const char *mode_name(BenchMode mode) {
     return mode == BENCH_OF_TRAIN ? "train" : mode == BENCH_OF_PREFILL ? "prefill" : "decode";
 }
 
-/* A kernel's work in what is measured. */
-static const strata_work *work_of(const Bench *b, const strata_kernel *k) {
-    return b->mode == BENCH_OF_TRAIN ? &k->training : &k->forward;
-}
-
-Cost bench_cost(const Bench *b, const strata_kernel *k) {
-    strata_work w = *work_of(b, k);
-    double batch = (double)b->batch, length = (double)b->length;
-    if (k->used & STRATA_SOME) {
-        w.flops_per_token *= b->share, w.bytes_per_token *= b->share;
-        w.flops_per_pair *= b->share * b->share;
-    }
-    if (b->mode == BENCH_OF_TRAIN) return work_cost(&w, batch, length);
-    if (b->mode == BENCH_OF_PREFILL) { /* one prompt after the other */
-        Cost c = prompt_cost(&w, length);
-        return (Cost){ batch * c.flops, batch * c.bytes };
-    }
-    Cost c = work_cost(&w, batch, 1); /* one query, keys: half of what is decoded */
-    c.flops += w.flops_per_pair * batch * ((double)b->prompt + 0.5 * length);
-    return c;
-}
-
 static double step_flops(const Bench *b) {
     double sum = 0;
     for (int32_t i = 0; i < b->s.m->kernels; i++)
@@ -61,7 +39,7 @@ static double limit_of(const Bench *b, double peak, const char *family, Cost c, 
 /* Of row kernels, as flops in cost. */
 static double report_operations(const Bench *b, const strata_kernel *k) {
     double share = k->used & STRATA_SOME ? b->share : 1;
-    return share * work_of(b, k)->operations_per_token * bench_tokens(b);
+    return share * bench_work(b, k)->operations_per_token * bench_tokens(b);
 }
 
 /* Bytes of keys and values that a decoded token reads, on average, and of what states carry, which
@@ -94,7 +72,7 @@ static KernelLine kernel_line(const Bench *b, int32_t i) {
     const strata_kernel *k = &strata_kernels(b->s.m)[i];
     KernelLine l = { strata_string(b->s.m, k->name),
                      strata_string(b->s.m, k->family),
-                     work_of(b, k)->calls,
+                     bench_work(b, k)->calls,
                      0,
                      0,
                      0 };

@@ -28,43 +28,10 @@ static void look_at_machine(Bench *b, int64_t step) {
 
 static int64_t most_looks(const Bench *b) { return ((b->steps + WARM_UP) / EVERY + 2) * LOOKS; }
 
-static int train_step(Bench *b, void *ctx, int64_t step, Error *e) {
-    Session *s = &b->s;
-    const strata_model *m = s->m;
-    strata_loss loss = { .struct_size = sizeof loss };
-    double squares;
-    int status = session_check(s,
-                               s->api->forward_backward(ctx, s->weights.at, s->train.at,
-                                                        s->arena.at, b->tokens, b->targets,
-                                                        b->batch, b->length, 1.0f, s->packed, NULL,
-                                                        NULL, &loss),
-                               "forward_backward", e);
-    if (!status)
-        status = session_check(s, s->api->sum_squares(ctx, s->train.at, 0, m->gradients, &squares),
-                               "sum_squares", e);
-    if (!status) status = session_update(s, ctx, m->lr, 1, step, e);
-    return status;
-}
-
-static int bench_run_prefill(Bench *b, void *ctx, int64_t length, Error *e) {
-    Session *s = &b->s;
-    int status = STATUS_OK;
-    for (int64_t i = 0; i < b->batch && !status; i++) {
-        status = session_check(s, s->api->state_init(ctx, b->states[i], s->m->context),
-                               "state_init", e);
-        if (!status)
-            status = session_check(s,
-                                   s->api->prefill(ctx, s->weights.at, b->states[i], s->arena.at,
-                                                   b->tokens + i * length, length, b->logits),
-                                   "prefill", e);
-    }
-    return status;
-}
-
 /* A whole decoding: prompt, then length tokens, each a step of its own. */
 static int bench_run_decode(Bench *b, void *ctx, Error *e) {
     Session *s = &b->s;
-    int status = bench_run_prefill(b, ctx, b->prompt, e);
+    int status = bench_prefill(b, ctx, b->prompt, e);
     for (int64_t t = 0; t < b->length && !status; t++) {
         look_at_machine(b, t);
         double start = machine_now();
@@ -74,14 +41,6 @@ static int bench_run_decode(Bench *b, void *ctx, Error *e) {
                                "decode", e);
         b->seconds[t] = machine_now() - start;
     }
-    return status;
-}
-
-int bench_step(Bench *b, void *ctx, int64_t step, double *seconds, Error *e) {
-    double start = machine_now();
-    int status = b->mode == BENCH_OF_TRAIN ? train_step(b, ctx, step, e)
-                                           : bench_run_prefill(b, ctx, b->length, e);
-    if (seconds) *seconds = machine_now() - start;
     return status;
 }
 
@@ -101,7 +60,7 @@ static int measure_kernels(Bench *b, Error *e) {
     int status = profile_open(&b->profile, b->s.m, b->s.workers, e);
     if (!status) status = session_profile(&b->s, &ctx, profile_hook, &b->profile, e);
     if (!status && b->mode == BENCH_OF_DECODE) {
-        status = bench_run_prefill(b, ctx.at, b->prompt, e);
+        status = bench_prefill(b, ctx.at, b->prompt, e);
         memset(b->profile.seconds, 0,
                (size_t)b->profile.workers * (size_t)b->profile.stride * sizeof(double));
         int64_t length = b->length < 16 ? b->length : 16;
@@ -119,16 +78,6 @@ static int measure_kernels(Bench *b, Error *e) {
     }
     region_close(&ctx);
     return status;
-}
-
-static int bench_run_compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double bench_median(double *x, int64_t n) {
-    qsort(x, (size_t)n, sizeof *x, bench_run_compare);
-    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
 static int too_long(const Bench *b, const char *what, int64_t found, Error *e) {

@@ -22,33 +22,6 @@ static void as_in_words(const TokenJson *r, Text *out, const char *spelled, bool
     text_bytes(out, spelled, strlen(spelled));
 }
 
-static int id_of(const TokenJson *r, const JsonNode *n, int32_t *out) {
-    int64_t id;
-    char expected[64];
-    if (json_int64(n, &id) && id >= 0 && id < VOCABULARY_IDS) {
-        *out = (int32_t)id;
-        return STATUS_OK;
-    }
-    print_text(expected, sizeof expected, "an id from 0 to %d", VOCABULARY_IDS - 1);
-    return token_json_wrong(r, n, expected);
-}
-
-static int id_of_added(const TokenJson *r, const JsonNode *token, int32_t *out) {
-    const JsonNode *n = json_member(r->j, token, "id");
-    return n ? id_of(r, n, out) : token_json_lacks(r, token, "id", "an id");
-}
-
-int token_json_added_ids(const TokenJson *r, const JsonNode *added, int32_t *count) {
-    int32_t id;
-    int status = STATUS_OK;
-    const JsonNode *c = added ? json_first(r->j, added) : NULL;
-    for (; c && !status; c = json_next(r->j, c)) {
-        status = id_of_added(r, c, &id);
-        if (!status && id >= *count) *count = id + 1;
-    }
-    return status;
-}
-
 /* One more than the largest id of the vocabulary and of the added tokens. */
 static int count_ids(const TokenJson *r, const JsonNode *vocab, const JsonNode *added,
                      int32_t *count) {
@@ -56,7 +29,7 @@ static int count_ids(const TokenJson *r, const JsonNode *vocab, const JsonNode *
     int status = STATUS_OK;
     *count = 0;
     for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c)) {
-        status = id_of(r, c, &id);
+        status = token_json_id(r, c, &id);
         if (!status && id >= *count) *count = id + 1;
     }
     if (!status) status = token_json_added_ids(r, added, count);
@@ -80,7 +53,7 @@ static int token_json_add_pieces(const TokenJson *r, const JsonNode *vocab) {
     for (const JsonNode *c = json_first(r->j, vocab); c && !status; c = json_next(r->j, c)) {
         int32_t id;
         bool found;
-        status = id_of(r, c, &id);
+        status = token_json_id(r, c, &id);
         as_in_words(r, &piece, c->key, &found);
         if (!status) status = text_status(&piece, r->e);
         if (!status && vocabulary_has(&r->f->pieces, id)) status = same_id(r, vocab, c);
@@ -272,7 +245,7 @@ static int token_json_add_token(TokenJson *r, const JsonNode *n) {
     bool normalized = false;
     const char *content = NULL;
     if (n->type != JSON_OBJECT) return token_json_wrong(r, n, "an object");
-    int status = id_of_added(r, n, &token.id);
+    int status = token_json_added_id(r, n, &token.id);
     if (!status) status = token_json_string(r, n, "content", PREFIX_LONGEST, &content);
     if (!status && !content) status = token_json_lacks(r, n, "content", "a string");
     if (!status) status = token_json_bool(r, n, "single_word", &token.single_word);

@@ -62,6 +62,9 @@ int token_json_template(TokenJson *r, const JsonNode *part);
 /* token_json_unigram.c */
 int token_json_unigram(TokenJson *r, const JsonNode *model, const JsonNode *added);
 int token_json_precompiled(const TokenJson *r, const JsonNode *part, Charsmap *map);
+/* token_json_id.c: the id that n is, and that an added token has. */
+int token_json_id(const TokenJson *r, const JsonNode *n, int32_t *out);
+int token_json_added_id(const TokenJson *r, const JsonNode *token, int32_t *out);
 /* *count becomes one more than the largest id of the added tokens, if that is more. */
 int token_json_added_ids(const TokenJson *r, const JsonNode *added, int32_t *count);
 /* Once all pieces are there: what they are in decoded text. */

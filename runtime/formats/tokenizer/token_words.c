@@ -18,12 +18,6 @@ typedef struct TokenCache {
     int32_t id[TOKEN_CACHED];
 } TokenCache;
 
-void token_add(TokenCall *c, int32_t id) {
-    token_ids_add(c->ids, id);
-    if (c->made_count < TOKEN_CACHED) c->made[c->made_count] = id;
-    c->made_count++;
-}
-
 /* Without memory there is none. */
 void token_cache_open(TokenCall *c, size_t length) {
     if (length >= CACHE_FROM && !c->f->score) c->cache = calloc(CACHE, sizeof *c->cache);
@@ -90,19 +84,6 @@ static void begin_sentence(TokenCall *c, const char *text, size_t length) {
 }
 
 /* == Words ================================================================ */
-
-void token_piece(TokenCall *c, int32_t id, const char *text, size_t length) {
-    bool unknown = id < 0 || c->f->flags[id] & TOKEN_UNKNOWN;
-    if (!unknown) {
-        token_add(c, id);
-    } else if (c->f->byte_fallback) {
-        for (size_t i = 0; i < length; i++)
-            token_add(c, c->f->byte_id[(unsigned char)text[i]]);
-    } else if (!c->unknown) {
-        token_add(c, c->f->unknown);
-    }
-    c->unknown = unknown;
-}
 
 static int merge_word(TokenCall *c, const char *text, size_t length, Error *e) {
     const TokenFile *f = c->f;

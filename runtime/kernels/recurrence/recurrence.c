@@ -51,13 +51,6 @@ static void outputs(const Recurrence *a, const Chunk *c, const float *S, float *
                               .add = 1 });
 }
 
-void k_state_in(const Recurrence *a, const float *state, float *S) {
-    int64_t ld = line(a->dv);
-    for (int64_t i = 0; i < line(a->dk) * ld; i += LANES)
-        v_store(S + i, v_zero());
-    if (state) k_rows_in(a->dk, a->dv, state, a->dv, S, ld);
-}
-
 static void chunks(const Recurrence *a, const HeadRows *h, float *state, float *scratch) {
     Chunk c = k_chunk_room(a, &scratch);
     float *S = take(&scratch, line(a->dk) * c.ldv), *o = take(&scratch, CHUNK * c.ldv);

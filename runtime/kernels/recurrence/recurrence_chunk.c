@@ -308,3 +308,10 @@ void k_chunk_advance(const Recurrence *a, const Chunk *c, float *S) {
                           .ldc = c->ldv,
                           .scale = c->before + c->blocks * c->ldk });
 }
+
+void k_state_in(const Recurrence *a, const float *state, float *S) {
+    int64_t ld = line(a->dv);
+    for (int64_t i = 0; i < line(a->dk) * ld; i += LANES)
+        v_store(S + i, v_zero());
+    if (state) k_rows_in(a->dk, a->dv, state, a->dv, S, ld);
+}
