@@ -26,7 +26,7 @@
 ** All are aligned to STRATA_ALIGN bytes.  Every function returns a status.
 */
 #ifndef STRATA_ABI
-#define STRATA_ABI 1
+#define STRATA_ABI 2
 
 #include <stddef.h>
 #include <stdint.h>
@@ -204,6 +204,11 @@ typedef struct strata_work {
 typedef struct strata_kernel {
     uint32_t name, family; /* offsets of strings; family: row, product, sequence, loss, ... */
     int32_t used, blas;
+    uint32_t operation; /* string: the operation of the op table; "row" if it is several */
+    int32_t sizes;      /* how many of 'size' there are */
+    /* of products: rows and columns of the weights, of experts' also how many experts; of others
+    ** what the name has */
+    int64_t size[3];
     strata_work training, forward; /* of a forward_backward; of prefill and decode */
 } strata_kernel;
 

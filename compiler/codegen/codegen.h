@@ -110,10 +110,14 @@ typedef struct Watch {
     void (*work)(const char *function, int64_t operations);
 } Watch;
 
+/* Sizes in the name of a kernel, at most: those of strata_kernel. */
+enum { KERNEL_SIZES = sizeof((strata_kernel *)0)->size / sizeof *((strata_kernel *)0)->size };
+
 /* One line of the kernel table. */
 typedef struct KernelInfo {
-    const char *name, *family;
-    int used, blas; /* as of strata_kernel */
+    const char *name, *family, *operation;
+    int used, blas, sizes; /* as of strata_kernel */
+    int64_t size[KERNEL_SIZES];
     strata_work training, forward;
 } KernelInfo;
 

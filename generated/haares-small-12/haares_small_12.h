@@ -31,8 +31,8 @@
 #ifndef STRATA_MODEL_HAARES_SMALL_12
 #define STRATA_MODEL_HAARES_SMALL_12
 
-#if STRATA_ABI != 1
-#error "this header needs version 1 of Strata's interface"
+#if STRATA_ABI != 2
+#error "this header needs version 2 of Strata's interface"
 #endif
 
 #define HAARES_SMALL_12_VOCAB INT64_C(256)  /* ids are 0 to VOCAB - 1 */

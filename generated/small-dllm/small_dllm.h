@@ -31,8 +31,8 @@
 #ifndef STRATA_MODEL_SMALL_DLLM
 #define STRATA_MODEL_SMALL_DLLM
 
-#if STRATA_ABI != 1
-#error "this header needs version 1 of Strata's interface"
+#if STRATA_ABI != 2
+#error "this header needs version 2 of Strata's interface"
 #endif
 
 #define SMALL_DLLM_VOCAB INT64_C(256)  /* ids are 0 to VOCAB - 1 */

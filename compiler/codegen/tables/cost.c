@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Behind the name of a kernel for the tokens of a route. */
+#define SOME "_some"
+
 static KernelInfo *line_of(Tables *t, const char *name, const char *family, int *index) {
     *index = name_table_find(&t->costs.number, name);
     if (*index >= 0) return &LIST(t->costs.kernel, KernelInfo, *index);
@@ -158,41 +161,50 @@ static int64_t past_of(const Node *n) {
                                                                  : op_taps(n);
 }
 
-static void anchor_name(const Node *n, char *name, size_t size) {
+/* The sizes that name a kernel of its own: strata_kernel.size. */
+static int anchor_sizes(const Node *n, int64_t size[KERNEL_SIZES]) {
     const Shape *x = n->nin ? &n->in[0]->shape : &n->shape;
-    int at = snprintf(name, size, "%s", op_info[n->op].name);
+    const int64_t *dim = n->shape.dim;
     switch (op_info[n->op].class) {
-    case CONTRACT:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->in[1]->shape.dim[0],
-                 (long long)n->in[1]->shape.dim[1]);
-        break;
+    case CONTRACT: dim = n->in[1]->shape.dim; /* fall through */
     case OUTER:
     case SCATTER:
-    case TAPS:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)n->shape.dim[0],
-                 (long long)n->shape.dim[1]);
-        break;
+    case TAPS: size[0] = dim[0], size[1] = dim[1]; return 2;
     case EXPERT:
-        n = n->in[1]; /* experts, rows and columns of each */
-        snprintf(name + at, size - (size_t)at, "_%lldx%lldx%lld", (long long)n->shape.dim[0],
-                 (long long)n->shape.dim[1], (long long)n->shape.dim[2]);
-        break;
-    case SEQUENCE:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)x->dim[0],
-                 (long long)x->dim[1]);
-        break;
-    case HISTORY:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lld", (long long)shape_count(x),
-                 (long long)past_of(n));
-        break;
-    case PARTWISE:
-        snprintf(name + at, size - (size_t)at, "_%lldx%lldx%lld", (long long)x->dim[0],
-                 (long long)n->shape.dim[1], (long long)x->dim[1]);
-        break;
-    default:
-        snprintf(name + at, size - (size_t)at, "_%lld",
-                 (long long)shape_count(x->rank ? x : &n->shape));
+        for (int i = 0; i < 3; i++)
+            size[i] = n->in[1]->shape.dim[i];
+        return 3;
+    case SEQUENCE: size[0] = x->dim[0], size[1] = x->dim[1]; return 2;
+    case HISTORY: size[0] = shape_count(x), size[1] = past_of(n); return 2;
+    case PARTWISE: size[0] = x->dim[0], size[1] = dim[1], size[2] = x->dim[1]; return 3;
+    default: size[0] = shape_count(x->rank ? x : &n->shape); return 1;
     }
+}
+
+/* The line of an anchor's kernel: "linear_back_512x128". */
+static KernelInfo *anchor_line(Tables *t, const Node *n, bool some, int *index) {
+    char name[176];
+    int64_t size[KERNEL_SIZES] = { 0 };
+    int sizes = anchor_sizes(n, size), at = snprintf(name, sizeof name, "%s", op_info[n->op].name);
+    for (int i = 0; i < sizes; i++)
+        at += snprintf(name + at, sizeof name - (size_t)at, "%c%lld", i ? 'x' : '_',
+                       (long long)size[i]);
+    snprintf(name + at, sizeof name - (size_t)at, "%s", some ? SOME : "");
+    KernelInfo *k = line_of(t, name, family_of(n), index);
+    k->operation = op_info[n->op].name;
+    k->sizes = sizes;
+    memcpy(k->size, size, sizeof size);
+    return k;
+}
+
+/* A row kernel's. */
+static KernelInfo *row_line(Tables *t, const RowKernel *kernel, bool some, int *index) {
+    char name[176];
+    snprintf(name, sizeof name, "%.*s%s", (int)(sizeof name - sizeof SOME), kernel->name,
+             some ? SOME : "");
+    KernelInfo *k = line_of(t, name, "row", index);
+    k->operation = "row";
+    return k;
 }
 
 /* What a softmax takes, with its largest element and its sum: of each pair and head, or of each
@@ -248,21 +260,12 @@ static double chosen_share(const Node *n) {
 PlannedStep cost_add(Tables *t, const Plan *p, const ProgramKind *kind, int step,
                      const RowKernel *kernel, const Rows *rows) {
     const Step *s = &p->step[step];
-    char name[176];
-    StepCost c;
-    int index;
-    if (rows) {
-        snprintf(name, sizeof name - sizeof "_some", "%s", kernel->name);
-        c = rows_cost(rows);
-    } else {
-        anchor_name(s->anchor, name, sizeof name - sizeof "_some");
-        c = anchor_cost(t, s->anchor);
-        if (!kind->trains) c.bytes_constant *= chosen_share(s->anchor);
-    }
-    int list = list_of_step(p, s);
+    int index, list = list_of_step(p, s);
     bool some = list != 0;
-    if (some) strcat(name, "_some");
-    KernelInfo *k = line_of(t, name, rows ? "row" : family_of(s->anchor), &index);
+    StepCost c = rows ? rows_cost(rows) : anchor_cost(t, s->anchor);
+    if (!rows && !kind->trains) c.bytes_constant *= chosen_share(s->anchor);
+    KernelInfo *k = rows ? row_line(t, kernel, some, &index)
+                         : anchor_line(t, s->anchor, some, &index);
     const Node *n = rows ? (s->n ? s->node[s->n - 1] : NULL) : s->anchor;
     double flops = c.flops_per_token + c.flops_per_pair * (double)(t->info->context + 1) / 2;
     if (some) k->used |= STRATA_SOME;

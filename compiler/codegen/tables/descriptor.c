@@ -144,8 +144,15 @@ static void add_probes(Blob *b, strata_model *m, const Tables *t, const Graph *g
 }
 
 static void descriptor_add_kernel(Blob *b, uint32_t at, const KernelInfo *k, int i) {
-    strata_kernel x = { text(b, k->name), text(b, k->family), k->used,
-                        k->blas,          k->training,        k->forward };
+    strata_kernel x = { .name = text(b, k->name),
+                        .family = text(b, k->family),
+                        .used = k->used,
+                        .blas = k->blas,
+                        .operation = text(b, k->operation),
+                        .sizes = k->sizes,
+                        .training = k->training,
+                        .forward = k->forward };
+    memcpy(x.size, k->size, sizeof x.size);
     memcpy(b->data + at + (size_t)i * sizeof x, &x, sizeof x);
 }
 

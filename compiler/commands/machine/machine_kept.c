@@ -3,9 +3,9 @@
 #include "product_table.h"
 
 const ProductKey product_orientation[ORIENTATIONS] = {
-    [PRODUCT_FORWARD] = { "forward", "linear_" },
-    [PRODUCT_BACK] = { "back", "linear_back_" },
-    [PRODUCT_WEIGHT] = { "weight", "linear_weight_" },
+    [PRODUCT_FORWARD] = { "forward", "linear" },
+    [PRODUCT_BACK] = { "back", "linear_back" },
+    [PRODUCT_WEIGHT] = { "weight", "linear_weight" },
 };
 
 double *products_entry(ProductTable t, int i) {

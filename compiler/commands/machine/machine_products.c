@@ -21,9 +21,9 @@ typedef struct ProductTimes {
     ProductTable generated, openblas;
 } ProductTimes;
 
-static int size_of(long long n) {
+static int size_of(int64_t n) {
     for (int i = 0; i < PRODUCT_SIZES; i++)
-        if (n == (long long)PRODUCT_SMALLEST << i) return i;
+        if (n == (int64_t)PRODUCT_SMALLEST << i) return i;
     return -1;
 }
 
@@ -33,18 +33,19 @@ static void keep_least(double *to, const Json *j, const JsonNode *kernel, const 
     if (n && json_double(n, &seconds) && seconds > 0 && !(*to > 0 && *to <= seconds)) *to = seconds;
 }
 
-/* "linear_back_512x128" and the like; the head's has a size of its own. */
+/* A product of two of the sizes; the head's has a size of its own. */
 static void take_kernel(ProductTimes *t, const Json *j, const JsonNode *kernel) {
-    const JsonNode *name = json_member(j, kernel, "name");
-    for (int o = 0; name && name->type == JSON_STRING && o < ORIENTATIONS; o++) {
-        long long rows, columns;
-        size_t n = strlen(product_orientation[o].kernel);
-        char after;
-        if (strncmp(name->text, product_orientation[o].kernel, n)
-            || sscanf(name->text + n, "%lldx%lld%c", &rows, &columns, &after) != 2)
-            continue;
-        int i = size_of(rows), k = size_of(columns);
-        if (i < 0 || k < 0) continue;
+    const JsonNode *operation = json_member(j, kernel, "operation"),
+                   *size = json_member(j, kernel, "size");
+    int64_t rows, columns;
+    if (!operation || operation->type != JSON_STRING || !size || size->type != JSON_ARRAY
+        || size->count != 2)
+        return;
+    const JsonNode *first = json_first(j, size);
+    if (!json_int64(first, &rows) || !json_int64(json_next(j, first), &columns)) return;
+    int i = size_of(rows), k = size_of(columns);
+    for (int o = 0; i >= 0 && k >= 0 && o < ORIENTATIONS; o++) {
+        if (strcmp(operation->text, product_orientation[o].operation) != 0) continue;
         keep_least(&t->generated[o][i][k], j, kernel, "seconds_generated");
         keep_least(&t->openblas[o][i][k], j, kernel, "seconds_openblas");
     }

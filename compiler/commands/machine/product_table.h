@@ -6,9 +6,9 @@
 
 #include "machine_products.h"
 
-/* Members of the file, and how kernels are called. */
+/* Members of the file, and the operations of their kernels. */
 typedef struct ProductKey {
-    const char *key, *kernel;
+    const char *key, *operation;
 } ProductKey;
 extern const ProductKey product_orientation[ORIENTATIONS];
 

@@ -90,6 +90,16 @@ static void report_number(Text *t, const char *key, double value) {
     text_json_number(t, value);
 }
 
+static void json_operation(Text *t, const strata_model *m, int32_t i) {
+    const strata_kernel *k = &strata_kernels(m)[i];
+    text_add(t, ", \"operation\": ");
+    text_json_string(t, strata_string(m, k->operation));
+    text_add(t, ", \"size\": [");
+    for (int32_t s = 0; s < k->sizes; s++)
+        text_add(t, "%s%lld", s ? ", " : "", (long long)k->size[s]);
+    text_add(t, "]");
+}
+
 static void json_kernels(Text *t, const Bench *b) {
     const char *between = "";
     text_add(t, ", \"kernels\": [");
@@ -100,6 +110,7 @@ static void json_kernels(Text *t, const Bench *b) {
         text_json_string(t, l.name);
         text_add(t, ", \"family\": ");
         text_json_string(t, l.family);
+        json_operation(t, b->s.m, i);
         text_add(t, ", \"calls\": %lld", (long long)l.calls);
         report_number(t, "seconds", l.seconds);
         report_number(t, "gflops", l.gflops);
