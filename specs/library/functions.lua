@@ -14,20 +14,11 @@ local function number(name, what, x)
   return x
 end
 
-local elementwise = {
-  silu = function(x) return x * sigmoid(x) end,
-  gelu = function(x) return x * 0.5 * (1 + erf(x * 0.5 ^ 0.5)) end,
-  gelu_tanh = function(x)
-    return x * 0.5 * (1 + tanh((2 / math.pi) ^ 0.5 * (x + 0.044715 * x * x * x)))
-  end,
-  relu2 = function(x)
-    local y = relu(x)
-    return y * y
-  end,
-}
-for name, f in pairs(elementwise) do
-  publish(name, core.wrap(function(x) return f(tensor(name, x)) end))
-  _ENV[name] = f
+for _, row in ipairs(activations.rows) do
+  if row.f then
+    publish(row.name, core.wrap(function(x) return row.f(tensor(row.name, x)) end))
+    _ENV[row.name] = row.f
+  end
 end
 
 -- cap * tanh(x / cap): nearly x where that is small, never beyond the cap.

@@ -22,6 +22,7 @@ function lib.publish(name, value)
   end, lib.fields_of(value))
 end
 
+lib.activations = core.load("activations.lua", lib)
 for _, file in lib.ipairs { "fields", "elsewhere", "functions", "options", "print", "train",
                             "parts", "lora", "machine", "lists", "sites", "routing",
                             "model" } do

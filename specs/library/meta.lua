@@ -81,14 +81,15 @@ local special = {
 }
 
 local functions = {
-  silu = { "x", "x sigmoid(x)" }, gelu = { "x", "x times the normal distribution's Phi(x)" },
-  gelu_tanh = { "x", "gelu by tanh, as GPT-2 has it" }, relu2 = { "x", "relu(x) squared" },
   softcap = { "x, cap", "cap tanh(x / cap)" },
   cumsum = { "x, axis", "sums over the first i entries of an axis, by default of the last" },
   fill = { "value, shape", "a constant of a shape" }, zeros = { "shape", "zeros of a shape" },
   rope = { "x, options", "rotary position embedding of heads [tokens,H,d], with the fields of "
                            .. "attention's rope" },
 }
+for _, row in ipairs(activations.rows) do
+  if row.help then functions[row.name] = { "x", row.help } end
+end
 for name, f in pairs(functions) do
   special[name] = { "---" .. name .. "(" .. f[1] .. "): " .. f[2], "---@return strata.tensor",
                     "function " .. name .. "(" .. f[1] .. ") end" }

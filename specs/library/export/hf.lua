@@ -2,8 +2,7 @@
 -- A spec as an architecture of transformers: its config.json, and its tensors by the names there.
 local decoder = require "decoder"
 
-local activations = { swiglu = "silu", geglu = "gelu", geglu_tanh = "gelu_pytorch_tanh",
-                      reglu = "relu", gelu_tanh = "gelu_new" }
+local written = activations.written.gated
 
 local function decimals(list)
   local out = {}
@@ -75,7 +74,7 @@ local function llama_like(spec, d, class, kind, rope, more, norms, gain)
     { "intermediate_size", d.mlp.hidden }, { "num_hidden_layers", #spec.layers },
     { "num_attention_heads", a.heads }, { "num_key_value_heads", a.kv_heads or a.heads },
     { "head_dim", decoder.head_dim(spec, a) },
-    { "hidden_act", activations[d.mlp.activation] },
+    { "hidden_act", written[d.mlp.activation] },
     { "max_position_embeddings", spec.context },
     { "rms_norm_eps", (spec.norm.options.eps or 1e-6) + 0.0 },
     { "tie_word_embeddings", spec.tied },
@@ -190,8 +189,7 @@ local function gpt2(spec, d)
   if decoder.biases(a) ~= "all" or not d.mlp.bias then refuse("matrices without a bias") end
   if (a.kv_heads or a.heads) ~= a.heads then refuse("layers.0.attention: kv_heads") end
   if decoder.head_dim(spec, a) * a.heads ~= spec.dim then refuse("layers.0.attention: head_dim") end
-  local act = ({ gelu_tanh = "gelu_new", gelu = "gelu", relu = "relu", silu = "silu" })
-    [d.mlp.activation]
+  local act = activations.written.plain[d.mlp.activation]
   if not act then refuse("layers.0.mlp: activation " .. d.mlp.activation) end
   local out = { ["transformer.wte.weight"] = "embed.weight",
                 ["transformer.wpe.weight"] = "positions.weight",
@@ -289,7 +287,7 @@ local function gemma3(spec, d)
   for _, way in ipairs(near and { "yarn", "linear", "llama3", "longrope" } or {}) do
     if near[way] then refuse("a scaled rope of windows") end
   end
-  local act = activations[d.mlp.activation]
+  local act = written[d.mlp.activation]
   local made = llama_like(spec, d, "Gemma3ForCausalLM", "gemma3_text", far or near, {
     { "attention_bias", decoder.biases(a) == "all" }, { "hidden_activation", act },
     { "query_pre_attn_scalar", whole(a.scale and a.scale ^ -2 or decoder.head_dim(spec, a)) },
@@ -328,7 +326,7 @@ return function(spec)
   local d = decoder.layers(spec)
   if spec.embedding.positions then return gpt2(spec, d) end
   plain_norm(spec, "rmsnorm")
-  if not activations[d.mlp.activation] or d.mlp.activation == "gelu_tanh" then
+  if not written[d.mlp.activation] then
     refuse("layers.0.mlp: activation " .. d.mlp.activation)
   end
   local norms = norms_of(d.attention)

@@ -114,6 +114,7 @@ for _, name in ipairs { "assert", "error", "ipairs", "math", "pairs", "pcall", "
 end
 for name, f in pairs(core.load("recipes.lua", public)) do env[name] = f end
 env.refuse, env.tensors, env.null = refuse, request.tensors, null
+env.activations = activations
 
 local loaded = {}
 function env.require(name)

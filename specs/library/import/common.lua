@@ -289,16 +289,9 @@ function common.heads(c)
               head_dim = d * heads ~= c.hidden_size and d or nil }
 end
 
-local gated, plain = { relu = "reglu" }, { relu = "relu", relu2 = "relu2" }
-for _, name in ipairs { "silu", "swish" } do gated[name], plain[name] = "swiglu", "silu" end
-for _, name in ipairs { "gelu", "gelu_python" } do gated[name], plain[name] = "geglu", "gelu" end
-for _, name in ipairs { "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate" } do
-  gated[name], plain[name] = "geglu_tanh", "gelu_tanh"
-end
-
 -- The activation of an MLP: with gates, or without.
 function common.activation(field, name, has_gate)
-  local known = has_gate and gated or plain
+  local known = has_gate and activations.read.gated or activations.read.plain
   if known[name] then return known[name] end
   local names = {}
   for other in pairs(known) do names[#names + 1] = other end

@@ -27,6 +27,7 @@ for _, name in ipairs { "attention", "recurrence" } do
 end
 for name, f in pairs(core.load("recipes.lua", public)) do env[name] = f end
 env.fields, env.refuse, env.null = config.fields, refuse, null
+env.activations = activations
 env.named, env.quote = text.named, text.quote
 -- The model that this becomes: its name, and the file that its tokenizer is in (nil: none).
 env.name, env.tokenizer = request.identifier, request.tokenizer

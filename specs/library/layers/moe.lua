@@ -90,8 +90,6 @@ local scores = {
   sqrt_softplus = function(z) return sqrt(max(softplus(z), 1e-30)) end,
 }
 
-local gated = { swiglu = silu, geglu = gelu, geglu_tanh = gelu_tanh, reglu = relu }
-
 -- silu(gate) * up, or what else is the activation, with what the options bound
 local function activated(o, gate, up)
   local factor = gate
@@ -101,7 +99,7 @@ local function activated(o, gate, up)
   end
   if o.gate_cap then factor = softcap(gate, o.gate_cap) end
   if o.up_cap then up = softcap(up, o.up_cap) end
-  if o.activation ~= "swiglu" then return gated[o.activation](gate) * up end
+  if o.activation ~= "swiglu" then return activations.gated[o.activation](gate) * up end
   return factor * sigmoid(gate) * up
 end
 
@@ -128,8 +126,7 @@ return sublayer {
     shared = { type = "integer", min = 0, max = 1024, default = 0 },
     shared_hidden = { type = "integer", min = 1, max = (1 << 31) - 1 },
     shared_gate = { type = "boolean", default = false },
-    activation = { type = "string", one_of = { "swiglu", "geglu", "geglu_tanh", "reglu" },
-                   default = "swiglu" },
+    activation = { type = "string", one_of = activations.gated_names, default = "swiglu" },
     score = { type = "string", one_of = { "sigmoid", "softmax", "sqrt_softplus" },
               default = "sigmoid" },
     groups = { type = "integer", min = 1, default = 1 },
