@@ -5,6 +5,7 @@
 */
 #include "mixing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,18 +63,16 @@ static int open_text(TrainedModel *x, const MixingText *text) {
     return status ? status : data_enough(&x->text, text->words.option, 1, x->e);
 }
 
-static int least(double a, double b) { return (int)(a < b ? a : b); }
-
 /* As many whole windows as the work allows, the first tokens of equal parts of the text. */
 static int take_windows(TrainedModel *x) {
     const Model *m = x->m;
-    int tokens = least(
-        TOKENS, least(WORK / (2.0 * (double)m->parameters), NUMBERS / ((double)m->dim * m->nread)));
+    double most = fmin(WORK / (2.0 * (double)m->parameters), NUMBERS / ((double)m->dim * m->nread));
+    int tokens = (int)fmin(TOKENS, most);
     int64_t count = data_count(&x->text);
-    x->time = least(least(WINDOW, (double)m->context),
-                    least(tokens > 1 ? tokens : 1, (double)(count - 1)));
+    double longest = fmin(fmin(WINDOW, (double)m->context), (double)(count - 1));
+    x->time = (int)fmin(longest, tokens > 1 ? tokens : 1);
     int64_t windows = (count - 1) / x->time, had;
-    x->batch = least(tokens > x->time ? tokens / x->time : 1, (double)windows);
+    x->batch = (int)fmin(tokens > x->time ? tokens / x->time : 1, (double)windows);
     size_t n = (size_t)x->batch * (size_t)x->time;
     x->token = calloc(n, sizeof *x->token);
     int32_t *target = calloc(n, sizeof *target);

@@ -24,6 +24,7 @@
 #include "slots.h"
 
 #include "gradient_runs.h"
+#include "min_max.h"
 #include "siblings.h"
 
 #include <stdlib.h>
@@ -154,8 +155,6 @@ static int slots_wanted(const Slots *s, const Node *consumer) {
     return slots_is_row(s, consumer) ? s->time[consumer->id] : s->time[consumer->id] - 1;
 }
 
-static int lower(int a, int b) { return a < b ? a : b; }
-
 static int *new_times(Graph *g) {
     int *t = graph_scratch(g, ((size_t)g->n + 1) * sizeof *t);
     memset(t, 0x7f, ((size_t)g->n + 1) * sizeof *t);
@@ -189,17 +188,17 @@ static void time_late(Graph *g, Slots *s, const int *asap, const Alike *alike, b
         const Node *n = g->node[i];
         if (!s->needed[i]) continue;
         if (slots_is_row(s, n) && (s->twin[i] ? twins : !twins && !n->backward))
-            s->time[i] = late[i] < s->times ? lower(late[i], limit[i])
+            s->time[i] = late[i] < s->times ? min_int(late[i], limit[i])
                 : twins                     ? -1
-                                            : lower(asap[i], limit[i]);
+                                            : min_int(asap[i], limit[i]);
         for (int k = 0; k < n->nin; k++) {
             int x = n->in[k]->id;
             if (!slots_is_row(s, n->in[k]) || (s->domain[i] == DOMAIN_UNIFORM && !is_sum(s, n)))
                 continue;
-            limit[x] = lower(limit[x], allowed(s, n, limit));
+            limit[x] = min_int(limit[x], allowed(s, n, limit));
             if (twins && s->domain[i] == DOMAIN_GLOBAL && !is_sum(s, n)) continue;
             if (slots_is_row(s, n) && s->time[i] < 0) continue;
-            late[x] = lower(late[x], slots_wanted(s, n));
+            late[x] = min_int(late[x], slots_wanted(s, n));
         }
     }
 }
@@ -223,7 +222,7 @@ static void time_twins(Graph *g, Slots *s, const int *asap) {
         if (!s->needed[i] || op_info[n->op].class == SOURCE) continue;
         if (slots_is_row(s, n) && s->time[i] < 0) s->time[i] = limit[i];
         for (int k = 0; k < n->nin; k++)
-            limit[n->in[k]->id] = lower(limit[n->in[k]->id], slots_wanted(s, n));
+            limit[n->in[k]->id] = min_int(limit[n->in[k]->id], slots_wanted(s, n));
     }
 }
 
@@ -282,14 +281,14 @@ static void delay_twins(Graph *g, Slots *s) {
         const Node *n = g->node[i];
         bool token = s->domain[i] == DOMAIN_ROW || s->domain[i] == DOMAIN_TOKEN;
         if (!s->needed[i]) continue;
-        int phase = s->twin[i] && token ? lower(want[i], 1 << 29) : s->phase[i];
+        int phase = s->twin[i] && token ? min_int(want[i], 1 << 29) : s->phase[i];
         if (s->twin[i] && s->domain[i] == DOMAIN_TOKEN) s->phase[i] = phase;
         for (int k = 0; k < n->nin; k++) {
             int x = n->in[k]->id;
             bool crosses = token && n->in[k]->shape.lead == LEAD_TOKENS
                 && n->in[k]->shape.list != n->shape.list;
             if (s->twin[x])
-                want[x] = lower(want[x], crosses ? phase - 2 : token ? phase : phase - 1);
+                want[x] = min_int(want[x], crosses ? phase - 2 : token ? phase : phase - 1);
         }
     }
 }

@@ -3,10 +3,8 @@
 #ifndef STRATA_SCRATCH_H
 #define STRATA_SCRATCH_H
 
+#include "min_max.h"
 #include "vector.h"
-
-INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Takes n floats of scratch, aligned to 64 bytes. */
 INLINE float *take(float **scratch, int64_t n) {

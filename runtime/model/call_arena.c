@@ -21,19 +21,18 @@ typedef struct Parts {
 static int64_t scratch_floats(void) {
     int64_t product = k_constants.bf16 ? k_gemm_bf16_scratch() : k_gemm_scratch(),
             head = k_attention_scratch(k_constants.max_head);
-    int64_t bytes = larger(k_constants.scratch_bytes, larger(product, head));
-    bytes = larger(bytes, k_few_scratch());
+    int64_t bytes = max64(k_constants.scratch_bytes, max64(product, head));
+    bytes = max64(bytes, k_few_scratch());
     if (k_constants.recurrent_keys)
-        bytes = larger(bytes,
-                       k_recurrence_scratch(k_constants.recurrent_keys,
-                                            k_constants.recurrent_values,
-                                            k_constants.recurrent_back != 0));
-    if (k_constants.small_steps) bytes = larger(bytes, k_small_scratch(k_constants.small_steps));
+        bytes = max64(bytes,
+                      k_recurrence_scratch(k_constants.recurrent_keys, k_constants.recurrent_values,
+                                           k_constants.recurrent_back != 0));
+    if (k_constants.small_steps) bytes = max64(bytes, k_small_scratch(k_constants.small_steps));
     if (k_constants.experts)
         bytes =
-            larger(bytes,
-                   k_expert_scratch()
-                       + (k_constants.small_steps ? k_small_scratch(k_constants.small_steps) : 0));
+            max64(bytes,
+                  k_expert_scratch()
+                      + (k_constants.small_steps ? k_small_scratch(k_constants.small_steps) : 0));
     return round_up((bytes + 3) / 4, LINE_FLOATS) + (k_constants.check ? SCRATCH_GUARD : 0);
 }
 
@@ -64,7 +63,7 @@ static Parts call_arena_parts_of(bool probe, int64_t tokens) {
 static const int64_t BYTES_MOST = INT64_C(1) << 60;
 
 int64_t k_tokens_most(void) {
-    return least(INT64_C(1) << 40, BYTES_MOST / larger(model()->arena_per_token, 1));
+    return min64(INT64_C(1) << 40, BYTES_MOST / max64(model()->arena_per_token, 1));
 }
 
 size_t k_arena_bytes(bool probe, int64_t tokens, int32_t workers) {

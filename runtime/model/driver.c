@@ -67,19 +67,19 @@ static Sharing sharing_of(const Frame *f, const Stage *phase) {
 static Share share_at(const Sharing *x, int64_t first) {
     int64_t left = x->rows - first, chunk = k_constants.chunk,
             among = x->rows <= x->workers * chunk ? x->rows : left;
-    if (x->workers > 1) chunk = least(chunk, round_up(blocks(among, x->workers), x->unit));
-    return (Share){ first, least(chunk, left) };
+    if (x->workers > 1) chunk = min64(chunk, round_up(blocks(among, x->workers), x->unit));
+    return (Share){ first, min64(chunk, left) };
 }
 
 static Share share_after(const Sharing *x, Share s) { return share_at(x, s.first + s.count); }
 
 /* So many shares at the beginning are certainly chunks. */
 static int64_t whole_shares(const Sharing *x) {
-    return larger(x->rows / k_constants.chunk - x->workers, 0);
+    return max64(x->rows / k_constants.chunk - x->workers, 0);
 }
 
 static Share driver_share_of(const Sharing *x, int64_t task) {
-    int64_t whole = least(task, whole_shares(x));
+    int64_t whole = min64(task, whole_shares(x));
     Share s = share_at(x, whole * k_constants.chunk);
     for (; whole < task; whole++)
         s = share_after(x, s);
@@ -114,7 +114,7 @@ static void columns_task(void *arg, int64_t task, int32_t worker) {
                    first_row(j->f, j->phase),
                    rows_left(j->f, j->phase),
                    task * j->block,
-                   least((task + 1) * j->block, s->product.columns),
+                   min64((task + 1) * j->block, s->product.columns),
                    worker };
     frame_profile(j->f, s, 1, worker);
     k_run_product(&w, s);
@@ -159,7 +159,7 @@ static void parts_task(void *arg, int64_t task, int32_t worker) {
                    first_row(j->f, j->phase),
                    rows_left(j->f, j->phase),
                    task * j->block,
-                   least((task + 1) * j->block, s->each.parts),
+                   min64((task + 1) * j->block, s->each.parts),
                    worker };
     frame_profile(j->f, s, 1, worker);
     k_run_each(&w, s);

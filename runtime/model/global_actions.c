@@ -131,7 +131,7 @@ void k_run_outer(const GlobalWork *w, const Action *s) {
     int32_t worker = w->worker;
     int64_t M = s->outer.rows, K = s->outer.columns, across = blocks(K, OUTER_COLUMNS);
     int64_t m0 = task / across * OUTER_ROWS, k0 = task % across * OUTER_COLUMNS;
-    int64_t m1 = least(m0 + OUTER_ROWS, M), k1 = least(k0 + OUTER_COLUMNS, K);
+    int64_t m1 = min64(m0 + OUTER_ROWS, M), k1 = min64(k0 + OUTER_COLUMNS, K);
     const Ref *r = &k_refs[s->ref];
     float *dw = k_resolve(f, &r[REF(OUTER, dw)], 0, 0),
           *dy = k_resolve(f, &r[REF(OUTER, dy)], 0, 0), *x = k_resolve(f, &r[REF(OUTER, x)], 0, 0);
@@ -200,7 +200,7 @@ void k_run_scatter(const GlobalWork *w, const Action *s) {
     int64_t task = w->task;
     const Ref *r = &k_refs[s->ref];
     k_embed_weight(frame_rows(f, s->list), task * SCATTER_COLUMNS,
-                   least((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
+                   min64((task + 1) * SCATTER_COLUMNS, s->scatter.columns),
                    k_resolve(f, &r[REF(SCATTER, dy)], 0, 0), r[REF(SCATTER, dy)].stride,
                    (const int32_t *)k_resolve(f, &r[REF(SCATTER, ids)], 0, 0), s->scatter.rows,
                    k_resolve(f, &r[REF(SCATTER, dw)], 0, 0), s->scatter.columns);

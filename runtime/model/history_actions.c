@@ -39,7 +39,7 @@ static Convolution conv_of(const Frame *f, const Action *s, int x, int w) {
 
 /* Whole groups of columns, some at a time, of taps that all rows share. */
 static int64_t groups_of_task(const ConvAction *a) {
-    return larger(1, CONV_COLUMNS / (a->columns / a->groups));
+    return max64(1, CONV_COLUMNS / (a->columns / a->groups));
 }
 
 static void weight_task(const Frame *f, const Action *s, int64_t task) {
@@ -47,7 +47,7 @@ static void weight_task(const Frame *f, const Action *s, int64_t task) {
     const Ref *r = &k_refs[s->ref];
     int64_t groups = groups_of_task(&s->conv), first = task * groups;
     k_conv_weight(&c, k_resolve(f, &r[REF(CONV_WEIGHT, dy)], 0, 0), r[REF(CONV_WEIGHT, dy)].stride,
-                  k_constants.granule, first, least(first + groups, s->conv.groups),
+                  k_constants.granule, first, min64(first + groups, s->conv.groups),
                   k_resolve(f, r, 0, 0), r->area != AREA_CONSTANT);
 }
 
@@ -61,7 +61,7 @@ __attribute__((noinline)) void k_run_history(const GlobalWork *w, const Action *
     const Frame *f = w->f;
     int64_t task = w->task;
     const Ref *r = &k_refs[s->ref];
-    int64_t first = task * HISTORY_ROWS, end = least(first + HISTORY_ROWS, frame_rows(f, s->list));
+    int64_t first = task * HISTORY_ROWS, end = min64(first + HISTORY_ROWS, frame_rows(f, s->list));
     float *y = k_resolve(f, r, 0, 0);
     History h;
     Convolution c;

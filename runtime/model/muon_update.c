@@ -56,7 +56,7 @@ static void start_task(void *arg, int64_t task, int32_t worker) {
     (void)worker;
     const MuonWork *u = arg;
     unsigned mode = enter_mode();
-    int64_t first = task * MUON_ROWS, n = least(MUON_ROWS, u->room.rows - first),
+    int64_t first = task * MUON_ROWS, n = min64(MUON_ROWS, u->room.rows - first),
             columns = u->room.columns;
     float *x = u->x + first * columns;
     if (u->turned) k_transpose(first, n, columns, u->room.rows, u->y, u->x);
@@ -78,7 +78,7 @@ static void product_task(void *arg, int64_t task, int32_t worker) {
     (void)worker;
     const MuonWork *u = arg;
     unsigned mode = enter_mode();
-    int64_t first = task * MUON_ROWS, n = least(MUON_ROWS, u->room.rows - first),
+    int64_t first = task * MUON_ROWS, n = min64(MUON_ROWS, u->room.rows - first),
             at = first * u->columns;
     k_multiply(n, u->columns, u->steps, u->left + first * u->steps, u->steps, u->packed,
                u->result + at, u->columns, 0);
@@ -113,7 +113,7 @@ static void step_task(void *arg, int64_t task, int32_t worker) {
     const MuonWork *u = arg;
     unsigned mode = enter_mode();
     int64_t rows = u->t->shape[0], columns = u->t->shape[1], first = task * MUON_ROWS,
-            n = least(MUON_ROWS, rows - first);
+            n = min64(MUON_ROWS, rows - first);
     const float *x = u->turned ? u->y : u->x;
     if (u->turned) k_transpose(first, n, columns, rows, u->x, u->y);
     k_muon_step(n * columns, u->w + first * columns, x + first * columns, u->keep, u->rate);

@@ -8,14 +8,13 @@
 
 #include <stdbool.h>
 
+#include "min_max.h"
 #include "packed.h"
 #include "program.h"
 
 /* Of a cache line: tensors, rows of tables and parts of the arena begin on one. */
 enum { LINE_FLOATS = 16 };
 
-static inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Blocks of a size that n takes, the last one may be short. */
 static inline int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -58,16 +57,16 @@ typedef struct MuonRoom {
 } MuonRoom;
 
 static inline MuonRoom muon_room(int64_t rows, int64_t columns, int64_t panel, Packing what) {
-    MuonRoom m = { least(rows, columns), larger(rows, columns), 0, 0, 0, 0, 0 };
+    MuonRoom m = { min64(rows, columns), max64(rows, columns), 0, 0, 0, 0, 0 };
     int64_t matrix = round_up(rows * columns, LINE_FLOATS),
             square = round_up(m.rows * m.rows, LINE_FLOATS),
-            wide = larger(packed_floats(m.rows, m.columns, panel, what),
-                          packed_floats(m.columns, m.rows, panel, what));
+            wide = max64(packed_floats(m.rows, m.columns, panel, what),
+                         packed_floats(m.columns, m.rows, panel, what));
     m.other = matrix;
     m.square = m.other + matrix;
     m.product = m.square + square;
     m.packed = m.product + square;
-    m.floats = m.packed + larger(wide, packed_floats(m.rows, m.rows, panel, what));
+    m.floats = m.packed + max64(wide, packed_floats(m.rows, m.rows, panel, what));
     return m;
 }
 
@@ -139,11 +138,11 @@ typedef struct ArenaNeeds {
 static inline ArenaNeeds arena_needs(const ModelProgram *p, const ModelProgram *end) {
     ArenaNeeds n = { 0, 0, 0, 0, 0 };
     for (; p < end; p++) {
-        n.token = larger(n.token, p->token_floats);
-        n.granule = larger(n.granule, p->granule_floats);
-        n.constant = larger(n.constant, p->constant_floats);
-        n.packed = larger(n.packed, p->packed_floats);
-        n.local = larger(n.local, p->local_floats);
+        n.token = max64(n.token, p->token_floats);
+        n.granule = max64(n.granule, p->granule_floats);
+        n.constant = max64(n.constant, p->constant_floats);
+        n.packed = max64(n.packed, p->packed_floats);
+        n.local = max64(n.local, p->local_floats);
     }
     return n;
 }

@@ -308,7 +308,7 @@ EXPORT int32_t model_state_copy(void *ctx, void *to, const void *from) {
         const Cache *cache = &k_caches[i];
         int64_t length = length_of(source, cache), rows = (length + cache->pool - 1) / cache->pool;
         int64_t room = states_rows_of(source, cache), new_room = states_rows_of(target, cache);
-        if (cache->ring) rows = least(rows, cache->ring);
+        if (cache->ring) rows = min64(rows, cache->ring);
         if (cache->list) set_length(target, cache, length);
         copy_rows(cache, rows, cache->dk, keys_at(source, cache), room, keys_at(target, cache),
                   new_room);
@@ -361,7 +361,7 @@ EXPORT int32_t model_state_truncate(void *ctx, void *state, int64_t length) {
     if (status || length == s->length) return status;
     for (int32_t i = 0; i < k_constants.caches; i++)
         if (k_caches[i].list)
-            set_length(s, &k_caches[i], least(length, length_of(s, &k_caches[i])));
+            set_length(s, &k_caches[i], min64(length, length_of(s, &k_caches[i])));
     if (!length) __builtin_memset(state_carried(s), 0, carried_bytes());
     s->length = length;
     return STRATA_OK;

@@ -42,8 +42,8 @@ EXPORT int32_t model_sum_squares(void *ctx, const void *train, int64_t first, in
     int32_t status = check_range(ctx, train, first, count);
     if (!status) status = check_pointer(ctx, "out", out);
     if (status) return status;
-    int64_t trained = larger(k_constants.trained - first, 0);
-    Squares s = { ctx, (const float *)train + first, least(count, trained) };
+    int64_t trained = max64(k_constants.trained - first, 0);
+    Squares s = { ctx, (const float *)train + first, min64(count, trained) };
     k_par_for(ctx, SUM_PIECES, squares_task, &s);
     unsigned mode = enter_mode();
     *out = 0;

@@ -81,7 +81,7 @@ static int64_t repacked_place(Tables *t, const Node *weights, const Action *a) {
 static int small_of(Tables *t, const Node *weights) {
     int64_t *most = &t->bytes.constants.small_steps;
     int bits = params_small(&t->layout, weights);
-    if (bits) *most = larger(*most, weights->shape.dim[weights->shape.rank - 1]);
+    if (bits) *most = max64(*most, weights->shape.dim[weights->shape.rank - 1]);
     return bits;
 }
 
@@ -123,7 +123,7 @@ static void set_attention(const Setting *x, Action *a, const Node *n) {
     at->one_table = has_distances(n) && n->in[n->nin - 1]->shape.lead == LEAD_NONE;
     at->narrow = n->attr->bf16;
     at->shaped = at->softcap > 0 || at->window || at->share || at->distances;
-    t->bytes.constants.max_head = larger(t->bytes.constants.max_head, larger(at->dk, at->dv));
+    t->bytes.constants.max_head = max64(t->bytes.constants.max_head, max64(at->dk, at->dv));
     if (x->kind->which == t->generates && a->what == DO_ATTENTION) cache_of(t, at);
 }
 
@@ -155,8 +155,8 @@ static void set_recurrence(const Setting *x, Action *a, const Node *n) {
                                         .beta = r.beta,
                                         .sums = RECURRENCE_SUMS,
                                         .by_head = r.by_head };
-    k->recurrent_keys = larger(k->recurrent_keys, r.dk);
-    k->recurrent_values = larger(k->recurrent_values, r.dv);
+    k->recurrent_keys = max64(k->recurrent_keys, r.dk);
+    k->recurrent_values = max64(k->recurrent_values, r.dv);
     k->recurrent_back |= a->what == DO_RECURRENCE_GRAD;
     if (a->what == DO_RECURRENCE) a->recurrence.carry = carry_of(t, x->kind, r.heads * r.dk * r.dv);
 }
@@ -266,10 +266,10 @@ static void add_anchor(Tables *t, const Plan *p, const ProgramKind *kind, Action
     const Anchor *k = anchor_of(n);
     a->what = k->what;
     add_ref(t, a, place_of(p, n));
-    for (int i = 1; i < least(k->results, node_results(n)); i++)
+    for (int i = 1; i < min64(k->results, node_results(n)); i++)
         add_ref(t, a, place_side(p, n, i));
     /* further operands, a sum so far and a list, are numbers of the action */
-    for (int i = 0; i < least(k->operands, n->nin); i++)
+    for (int i = 0; i < min64(k->operands, n->nin); i++)
         add_ref(t, a, place_of(p, n->in[i]));
     a->list = n->nin ? n->in[0]->shape.list : n->shape.list;
     k->set(&(Setting){ t, p, kind }, a, n);

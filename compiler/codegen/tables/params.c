@@ -108,7 +108,7 @@ static void place_next(Tables *t, ParamPlace *p, const Graph *g) {
     p->second = p->frozen || how->muon ? -1 : c->second_moments;
     if (p->second >= 0) c->second_moments += room;
     if (p->frozen) return;
-    if (how->muon && !t->inference) c->muon_floats = larger(c->muon_floats, muon_floats(t, g, p));
+    if (how->muon && !t->inference) c->muon_floats = max64(c->muon_floats, muon_floats(t, g, p));
     c->gradients = l->weights;
     if (!p->buffer) c->trained = p->at + p->floats;
 }

@@ -91,7 +91,7 @@ static void add_phase(Tables *t, const Plan *p, const ProgramKind *kind, int pha
     }
     if (attention > t->bytes.constants.caches_at_once && !kind->probes)
         t->bytes.constants.caches_at_once = attention;
-    out->packed_floats = larger(out->packed_floats, place_packed(t, &s));
+    out->packed_floats = max64(out->packed_floats, place_packed(t, &s));
     s.sums = has_sums(t, &s);
     *(Stage *)list_add(&t->bytes.stage, sizeof s) = s;
 }

@@ -20,7 +20,7 @@ static char *kernels_name_of(const Rows *r, int number) {
 /* The same kernel may need more for more operands. */
 static void need_scratch(Constants *c, const Rows *r) {
     int64_t floats = r->scratch + pointer_floats(r->p->guarded, r->noperand);
-    c->scratch_bytes = larger(c->scratch_bytes, floats * (int64_t)sizeof(float));
+    c->scratch_bytes = max64(c->scratch_bytes, floats * (int64_t)sizeof(float));
 }
 
 static bool same_code(const void *item, const void *key) {

@@ -2,11 +2,10 @@
 ** Edit distances of words, and the nearest of several words.
 */
 #include "nearest.h"
+#include "min_max.h"
 
 #include <stddef.h>
 #include <string.h>
-
-static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* Damerau and Levenshtein's, by rows: the two before this one are kept. */
 int name_distance(const char *a, const char *b) {
@@ -18,9 +17,9 @@ int name_distance(const char *a, const char *b) {
     for (size_t i = 0; a[i]; i++) {
         row[0] = (int)i + 1;
         for (size_t j = 0; j < n; j++) {
-            row[j + 1] = smaller(one[j] + (a[i] != b[j]), smaller(one[j + 1], row[j]) + 1);
+            row[j + 1] = min_int(one[j] + (a[i] != b[j]), min_int(one[j + 1], row[j]) + 1);
             if (i && j && a[i] == b[j - 1] && a[i - 1] == b[j])
-                row[j + 1] = smaller(row[j + 1], two[j - 1] + 1);
+                row[j + 1] = min_int(row[j + 1], two[j - 1] + 1);
         }
         int *free_row = two;
         two = one, one = row, row = free_row;
@@ -37,7 +36,7 @@ const char *nearest_name(const char *word, const char *const *candidate, int cou
     int least = 1 + (int)strlen(word) / 3;
     for (int i = 0; i < count; i++) {
         int d = name_distance(word, candidate[i]);
-        if (d >= smaller(letters(word), letters(candidate[i]))) continue;
+        if (d >= min_int(letters(word), letters(candidate[i]))) continue;
         if (d <= least && (!best || d < least)) {
             best = candidate[i];
             least = d;
