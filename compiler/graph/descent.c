@@ -12,10 +12,7 @@ static void *grown(Graph *mem, const void *old, int n, int cap, size_t size) {
 }
 
 void node_list_push(Graph *mem, NodeList *l, const Node *n) {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->node = grown(mem, l->node, l->n, l->cap, sizeof *l->node);
-    }
+    l->node = graph_grown(mem, l->node, l->n, &l->cap, sizeof *l->node);
     l->node[l->n++] = n;
 }
 

@@ -169,11 +169,7 @@ static Node **operands(Reader *r, int *count) {
     blanks(r);
     if (*r->at == '%') {
         do {
-            if (n == cap) {
-                Node **grown = graph_alloc(r->g, (size_t)(cap = cap ? 2 * cap : 8) * sizeof *in);
-                if (n) memcpy(grown, in, (size_t)n * sizeof *in);
-                in = grown;
-            }
+            in = graph_grown(r->g, in, n, &cap, sizeof *in);
             in[n++] = operand(r);
         } while (accept(r, ","));
     }
@@ -270,12 +266,7 @@ static void history(Reader *r, Attr *a) {
 /* == Lines ================================================================ */
 
 static void read_number(Reader *r, Node *n) {
-    if (r->n == r->cap) {
-        Node **old = r->node;
-        r->cap = r->cap ? 2 * r->cap : 256;
-        r->node = graph_alloc(r->g, (size_t)r->cap * sizeof *r->node);
-        if (old) memcpy(r->node, old, (size_t)r->n * sizeof *old);
-    }
+    r->node = graph_grown(r->g, r->node, r->n, &r->cap, sizeof *r->node);
     r->node[r->n++] = n;
 }
 

@@ -2,6 +2,7 @@
 ** Plans as data; see tensor_plan.h.  plan_write is in tensor_copy.c.
 */
 #include "tensor_plan.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,12 +198,8 @@ static int plan_make_room(TensorPlan *p, Error *e) {
     if (p->count == SAFETENSORS_TENSORS)
         return error_set(e, STATUS_LIMIT, "plan: expected at most %d tensors, found more",
                          SAFETENSORS_TENSORS);
-    int32_t room = p->room ? 2 * p->room : 256;
-    PlannedTensor *bigger = realloc(p->tensor, (size_t)room * sizeof *bigger);
-    if (!bigger) return error_memory(e, "plan", (size_t)room * sizeof *bigger);
-    p->tensor = bigger;
-    p->room = room;
-    return STATUS_OK;
+    if (ARRAY_ROOM(p->tensor, p->count, p->room, 256)) return STATUS_OK;
+    return error_memory(e, "plan", 2 * (size_t)p->room * sizeof *p->tensor);
 }
 
 int plan_add(TensorPlan *p, const char *name, const TensorView *piece, int pieces, int axis,

@@ -7,6 +7,7 @@
 ** are merged.
 */
 #include "packing.h"
+#include "array.h"
 #include "fatal.h"
 
 #include <stdlib.h>
@@ -50,10 +51,7 @@ static void packing_take(Taken *t, TakenRange new) {
         if (t->range[end].to > new.to) new.to = t->range[end].to;
         end++;
     }
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 4;
-        t->range = checked_more(t->range, (size_t)t->cap, sizeof *t->range);
-    }
+    checked(ARRAY_ROOM(t->range, t->n, t->cap, 4) ? t->range : NULL);
     memmove(&t->range[first + 1], &t->range[end], (size_t)(t->n - end) * sizeof *t->range);
     t->n += first + 1 - end;
     t->range[first] = new;

@@ -3,6 +3,7 @@
 ** the list of its places, so that the cost of a merge is the number of changes.
 */
 #include "bpe_trainer.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,12 +109,7 @@ static int64_t trainer_join(BpeTrainer *t, int32_t left, int32_t right) {
 }
 
 static bool list_merge(BpeVocabulary *v, BpeMerge m) {
-    if (v->merges == v->room) {
-        int64_t room = 2 * v->room + 1024;
-        BpeMerge *more = realloc(v->merge, (size_t)room * sizeof *more);
-        if (!more) return false;
-        v->merge = more, v->room = room;
-    }
+    if (!ARRAY_ROOM(v->merge, v->merges, v->room, 1024)) return false;
     v->merge[v->merges++] = m;
     return true;
 }

@@ -3,6 +3,7 @@
 ** the top.
 */
 #include "pair_counts.h"
+#include "array.h"
 
 #include <stdlib.h>
 
@@ -41,25 +42,14 @@ static TokenPair *find_or_make(PairCounts *p, PairKey key) {
 }
 
 static bool counts_add_place(TokenPair *x, int32_t at) {
-    if (x->places == x->room) {
-        if (x->room > INT32_MAX / 2) return false;
-        int32_t room = x->room ? 2 * x->room : FIRST_PLACES;
-        int32_t *more = realloc(x->at, (size_t)room * sizeof *more);
-        if (!more) return false;
-        x->at = more, x->room = room;
-    }
+    if (!ARRAY_ROOM(x->at, x->places, x->room, FIRST_PLACES)) return false;
     if (x->places && at < x->at[x->places - 1]) x->sorted = false;
     x->at[x->places++] = at;
     return true;
 }
 
 static bool list_raised(PairCounts *p, TokenPair *x) {
-    if (p->raises == p->raised_room) {
-        size_t room = 2 * p->raised_room + 256;
-        PairKey *more = realloc(p->raised, room * sizeof *more);
-        if (!more) return false;
-        p->raised = more, p->raised_room = room;
-    }
+    if (!ARRAY_ROOM(p->raised, p->raises, p->raised_room, 256)) return false;
     x->raised = true;
     p->raised[p->raises++] = x->key;
     return true;
@@ -83,14 +73,9 @@ static bool counts_before(QueuedPair a, QueuedPair b) {
 }
 
 static void counts_push(PairCounts *p, QueuedPair x) {
-    if (p->queued == p->room) {
-        size_t room = 2 * p->room + FIRST_PAIRS;
-        QueuedPair *more = realloc(p->queue, room * sizeof *more);
-        if (!more) {
-            p->failed = true;
-            return;
-        }
-        p->queue = more, p->room = room;
+    if (!ARRAY_ROOM(p->queue, p->queued, p->room, FIRST_PAIRS)) {
+        p->failed = true;
+        return;
     }
     size_t i = p->queued++;
     for (; i && counts_before(x, p->queue[(i - 1) / 2]); i = (i - 1) / 2)

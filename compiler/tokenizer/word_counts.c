@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** See word_counts.h.  Open addressing, at most half full. */
 #include "word_counts.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +45,7 @@ static bool more_slots(WordCounts *w) {
 
 static bool counts_make_room(WordCounts *w, size_t length) {
     if (2 * ((size_t)w->words + 1) > w->slots && !more_slots(w)) return false;
-    if (w->words == w->most) {
-        int64_t most = w->most ? 2 * w->most : FIRST_SLOTS / 2;
-        CountedWord *word = realloc(w->word, (size_t)most * sizeof *word);
-        if (!word) return false;
-        w->word = word, w->most = most;
-    }
+    if (!ARRAY_ROOM(w->word, w->words, w->most, FIRST_SLOTS / 2)) return false;
     if (length >= w->room - w->used) {
         size_t room = 2 * (w->used + length) + FIRST_BYTES;
         char *bytes = realloc(w->bytes, room);

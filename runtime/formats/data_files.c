@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Words to files; see data_files.h. */
 #include "data_files.h"
+#include "array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -93,13 +94,8 @@ static int data_files_add_file(DataFiles *f, char *path, bool named, Error *e) {
         free(path);
         return status;
     }
-    if (f->files == f->room) {
-        int room = f->room ? 2 * f->room : 16;
-        DataFile *bigger = realloc(f->file, (size_t)room * sizeof *bigger);
-        if (!bigger) return free(path), error_memory(e, f->option, (size_t)room * sizeof *bigger);
-        f->file = bigger;
-        f->room = room;
-    }
+    if (!ARRAY_ROOM(f->file, f->files, f->room, 16))
+        return free(path), error_memory(e, f->option, 2 * (size_t)f->room * sizeof *f->file);
     f->file[f->files] = (DataFile){ .path = path };
     return data_files_look_at(&f->file[f->files++], named, e);
 }

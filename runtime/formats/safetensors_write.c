@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hash.h"
+#include "array.h"
 #include "safetensors.h"
 #include "safetensors_layout.h"
 
@@ -15,13 +16,8 @@ int tensors_add(TensorList *l, const char *prefix, const char *name, Dtype dtype
     if (rank < 0 || rank > SAFETENSORS_RANK)
         return error_set(e, STATUS_INTERNAL, "%s%s: cannot write a tensor of rank %d", prefix, name,
                          rank);
-    if (l->count == l->room) {
-        int32_t room = l->room ? 2 * l->room : 64;
-        TensorOut *bigger = realloc(l->item, (size_t)room * sizeof *bigger);
-        if (!bigger) return error_memory(e, name, (size_t)room * sizeof *bigger);
-        l->item = bigger;
-        l->room = room;
-    }
+    if (!ARRAY_ROOM(l->item, l->count, l->room, 64))
+        return error_memory(e, name, 2 * (size_t)l->room * sizeof *l->item);
     size_t a = strlen(prefix), b = strlen(name);
     TensorOut *t = &l->item[l->count];
     *t = (TensorOut){ .name = malloc(a + b + 1), .dtype = dtype, .rank = rank, .data = data };

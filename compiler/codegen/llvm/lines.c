@@ -4,6 +4,7 @@
 ** it, like inlined macros.
 */
 #include "lines.h"
+#include "array.h"
 #include "fatal.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -36,10 +37,7 @@ static LLVMMetadataRef make_file(Lines *l, const char *name) {
 static File *find_file(Lines *l, const char *name) {
     for (int i = 0; i < l->nfile; i++)
         if (!strcmp(l->file[i].name, name)) return &l->file[i];
-    if (l->nfile == l->files) {
-        l->files = l->files ? 2 * l->files : 16;
-        l->file = checked_more(l->file, (size_t)l->files, sizeof *l->file);
-    }
+    checked(ARRAY_ROOM(l->file, l->nfile, l->files, 16) ? l->file : NULL);
     l->file[l->nfile] = (File){ checked_text(name), make_file(l, name), NULL };
     return &l->file[l->nfile++];
 }

@@ -91,12 +91,7 @@ static void visit(Rows *r, const Node *n) {
 
 static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
     RowValue *v = rows_value(r, n);
-    if (v->nout == v->outs) {
-        int *old = v->out;
-        v->outs = v->outs ? 4 * v->outs : 1;
-        v->out = graph_alloc(r->p->g, (size_t)v->outs * sizeof *old);
-        if (old) memcpy(v->out, old, (size_t)v->nout * sizeof *old);
-    }
+    v->out = graph_grown(r->p->g, v->out, v->nout, &v->outs, sizeof *v->out);
     v->out[v->nout++] = rows_add_operand(r, ref, n, add);
 }
 

@@ -2,6 +2,7 @@
 ** Which row kernels have the same code: everything that rows_emit() looks at, as a list of words.
 */
 #include "rows_analysis.h"
+#include "array.h"
 #include "fatal.h"
 
 #include <stdlib.h>
@@ -13,10 +14,7 @@
 enum { IDLE = -1, NEAR_SERIES = -2, OPERAND = -3, SERIES = -4, FILL = -5 };
 
 static void identity_add(RowsIdentity *to, int64_t word) {
-    if (to->n == to->most) {
-        to->most = to->most ? 2 * to->most : 256;
-        to->word = checked_more(to->word, (size_t)to->most, sizeof *to->word);
-    }
+    checked(ARRAY_ROOM(to->word, to->n, to->most, 256) ? to->word : NULL);
     to->word[to->n++] = word;
 }
 

@@ -6,11 +6,7 @@
 
 int rows_add_operand(Rows *r, Ref ref, const Node *n, bool add) {
     RowsArrays *a = r->shared.arrays;
-    if (r->noperand == a->operands) {
-        a->operands = a->operands ? 2 * a->operands : 64;
-        a->operand = graph_alloc(r->p->g, (size_t)a->operands * sizeof *a->operand);
-        if (r->noperand) memcpy(a->operand, r->operand, (size_t)r->noperand * sizeof *a->operand);
-    }
+    a->operand = graph_grown(r->p->g, a->operand, r->noperand, &a->operands, sizeof *a->operand);
     r->operand = a->operand;
     r->operand[r->noperand] = (Operand){ ref, n, add, -1 };
     return r->noperand++;

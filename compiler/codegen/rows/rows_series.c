@@ -9,12 +9,7 @@
 #include <string.h>
 
 RowSeries *rows_new_series(Rows *r) {
-    if (r->nseries == r->most_series) {
-        RowSeries *old = r->series;
-        r->most_series = r->most_series ? 2 * r->most_series : 4;
-        r->series = graph_alloc(r->p->g, (size_t)r->most_series * sizeof *old);
-        if (old) memcpy(r->series, old, (size_t)r->nseries * sizeof *old);
-    }
+    r->series = graph_grown(r->p->g, r->series, r->nseries, &r->most_series, sizeof *r->series);
     return &r->series[r->nseries++];
 }
 

@@ -2,6 +2,7 @@
 ** Checks the spec that an importer wrote against the plan of its weights; see import.h.
 */
 #include "import.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,13 +74,8 @@ static int add_fresh(Matching *x, const char *name, const Param *param, Error *e
         return error_set(e, STATUS_USER,
                          "%s: importer: expected a tensor '%s', which the spec has, found none",
                          i->folder.path, name);
-    if (i->fresh_count == x->room) {
-        int64_t room = x->room ? 2 * x->room : 64;
-        FreshTensor *bigger = realloc(i->fresh, (size_t)room * sizeof *bigger);
-        if (!bigger) return error_memory(e, i->spec, (size_t)room * sizeof *bigger);
-        i->fresh = bigger;
-        x->room = room;
-    }
+    if (!ARRAY_ROOM(i->fresh, i->fresh_count, x->room, 64))
+        return error_memory(e, i->spec, 2 * (size_t)x->room * sizeof *i->fresh);
     char *copy = strdup(name);
     if (!copy) return error_memory(e, i->spec, strlen(name));
     i->fresh[i->fresh_count++] = (FreshTensor){ copy, param, i->model->train.seed };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** See kernel_sweep.h. */
 #include "kernel_sweep.h"
+#include "array.h"
 
 #include "temporary.h"
 
@@ -40,12 +41,7 @@ static bool is_kernel(const char *name) {
 
 /* What there is no memory for stays. */
 static void sweep_add(Entries *e, const char *name, const struct stat *s) {
-    if (e->n == e->most) {
-        size_t most = e->most ? 2 * e->most : 1024;
-        Entry *more = reallocarray(e->at, most, sizeof *more);
-        if (!more) return;
-        e->at = more, e->most = most;
-    }
+    if (!ARRAY_ROOM(e->at, e->n, e->most, 1024)) return;
     Entry *to = &e->at[e->n++];
     memcpy(to->name, name, NAME + 1);
     to->used = s->st_mtim, to->bytes = s->st_size;

@@ -3,6 +3,7 @@
 ** in their own memory.
 */
 #include "weight_tools.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,12 +54,8 @@ void weight_output_free(WeightOutput *o) {
 }
 
 void *weight_output_room(WeightOutput *o, const char *what, size_t bytes, Error *e) {
-    if (o->blocks == o->room) {
-        int room = o->room ? 2 * o->room : 64;
-        void **more = realloc(o->memory, (size_t)room * sizeof *more);
-        if (!more) return error_memory(e, what, (size_t)room * sizeof *more), NULL;
-        o->memory = more, o->room = room;
-    }
+    if (!ARRAY_ROOM(o->memory, o->blocks, o->room, 64))
+        return error_memory(e, what, 2 * (size_t)o->room * sizeof *o->memory), NULL;
     void *p = bytes > memory_physical() ? NULL : malloc(bytes ? bytes : 1);
     if (!p) return error_memory(e, what, bytes), NULL;
     return o->memory[o->blocks++] = p;

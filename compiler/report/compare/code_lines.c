@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Lines of code and their shapes; see code_lines.h. */
 #include "code_lines.h"
+#include "array.h"
 #include "views.h"
 
 #include <ctype.h>
@@ -31,15 +32,9 @@ static void code_lines_add(CodeLines *c, const char *text, size_t n, const char 
         c->more++;
         return;
     }
-    if (c->n == c->room) {
-        int room = c->room ? 2 * c->room : 64;
-        CodeLine *line = realloc(c->line, (size_t)room * sizeof *line);
-        if (!line) {
-            c->failed = true;
-            return;
-        }
-        c->line = line;
-        c->room = room;
+    if (!ARRAY_ROOM(c->line, c->n, c->room, 64)) {
+        c->failed = true;
+        return;
     }
     size_t at = code_lines_keep(c, text, n);
     c->line[c->n++] = (CodeLine){ at, code_lines_keep(c, place, strlen(place)), hash(shape) };

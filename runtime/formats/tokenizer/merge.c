@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Merging: few symbols by looking at all of them, many by a heap; see merge.h. */
 #include "merge.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +9,9 @@
 enum { FEW = 24 };
 
 void merge_add(MergeWork *w, int32_t id, uint32_t from, uint32_t length) {
-    if (w->count == w->room) {
-        size_t room = w->room ? 2 * w->room : 256;
-        MergeSymbol *bigger = realloc(w->symbol, room * sizeof *bigger);
-        w->failed |= !bigger;
-        if (!bigger) return;
-        w->symbol = bigger;
-        w->room = room;
+    if (!ARRAY_ROOM(w->symbol, w->count, w->room, 256)) {
+        w->failed = true;
+        return;
     }
     w->symbol[w->count++] = (MergeSymbol){ .id = id, .from = from, .length = length };
 }
@@ -73,13 +70,9 @@ static void sink(MergeWork *w, size_t i) {
 }
 
 static void merge_push(MergeWork *w, MergeCandidate x) {
-    if (w->held == w->heap_room) {
-        size_t room = w->heap_room ? 2 * w->heap_room : 256;
-        MergeCandidate *bigger = realloc(w->heap, room * sizeof *bigger);
-        w->failed |= !bigger;
-        if (!bigger) return;
-        w->heap = bigger;
-        w->heap_room = room;
+    if (!ARRAY_ROOM(w->heap, w->held, w->heap_room, 256)) {
+        w->failed = true;
+        return;
     }
     size_t i = w->held++;
     for (; i && w->heap[(i - 1) / 2].order > x.order; i = (i - 1) / 2)

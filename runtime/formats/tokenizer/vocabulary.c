@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Vocabularies, pairs and prefixes; see vocabulary.h. */
 #include "vocabulary.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,13 +169,8 @@ void pairs_free(PairTable *p) {
 /* == Prefixes ============================================================= */
 
 static int new_node(PrefixTree *t, const char *what, Error *e) {
-    if (t->count == t->room) {
-        int32_t room = t->room ? 2 * t->room : 256;
-        int32_t *bigger = realloc(t->at, (size_t)room * sizeof *bigger);
-        if (!bigger) return error_memory(e, what, (size_t)room * sizeof *bigger);
-        t->at = bigger;
-        t->room = room;
-    }
+    if (!ARRAY_ROOM(t->at, t->count, t->room, 256))
+        return error_memory(e, what, 2 * (size_t)t->room * sizeof *t->at);
     t->at[t->count++] = -1;
     return STATUS_OK;
 }
