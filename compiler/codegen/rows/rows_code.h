@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
 ** Shared by the files that emit a row kernel.  Each file calls the ones before it:
 **   rows_index.c < rows_memory.c < rows_expr.c < rows_iterate.c, rows_tables.c, rows_statement.c,
-**   rows_ahead.c < rows_loops.c < rows_kernel.c.
+**   rows_ahead.c < rows_pieces.c < rows_loops.c < rows_kernel.c.
 **
 ** An expression is evaluated at an index of its own axes (At).  In CHANNELS and UNIFORM mode lanes
 ** run along the last axis; in TOKENS mode every value has one lane per token.
@@ -11,6 +11,7 @@
 
 #include "rows.h"
 #include "rows_check.h"
+#include "rows_repeats.h"
 
 typedef struct At {
     V idx[MAXRANK];
@@ -46,17 +47,22 @@ typedef struct RowCode {
     const Node *current; /* the statement's node: computed, not loaded */
     Memo *memo;
     int nmemo, memos;
-    int *last;    /* of the list of memos with such a hash; twice as many as memos */
-    bool pieces;  /* many groups of pieces follow each other */
-    int group;    /* that goes through a tile row by row, counted from 1; 0: none such */
-    bool tables;  /* its stacks of few pieces have tables, too */
-    int *wanted;  /* by value: the last group that reads the stack by its table */
-    V *row_table; /* by value: pointers to a stack's rows */
+    int *last;        /* of the list of memos with such a hash; twice as many as memos */
+    Repeats *repeats; /* the loop over parts that differ in numbers; NULL: the code is in none */
+    int group;        /* that goes through a tile row by row, counted from 1; 0: none such */
+    bool tables;      /* its stacks of few pieces have tables, too */
+    int *wanted;      /* by value: the last group that reads the stack by its table */
+    V *row_table;     /* by value: pointers to a stack's rows */
     const StatementGroup *ahead;       /* while which rows are asked for; NULL: none */
     int asked[AHEAD_OPERANDS], nasked; /* long operands that later groups read */
     int asked_row, asked_rows;         /* operands of a row each: the first one; how many */
     Fence fence;                       /* --check builds: tests of what is accessed */
 } RowCode;
+
+/* A number of the plan, which may be another one each time where parts are a loop. */
+static inline V code_number(const RowCode *c, const void *of, NumberKind kind, int64_t value) {
+    return repeats_number(c->e, c->repeats, of, kind, value);
+}
 
 /* rows_index.c */
 int index_last_axis(const Shape *s); /* the last axis longer than 1; -1: none */
@@ -124,6 +130,9 @@ bool tables_wanted(RowCode *c, const StatementGroup *g, int64_t row);
 void tables_fill(RowCode *c, const StatementGroup *g, bool few); /* for this token */
 /* A loop of so many steps can be one along the pieces of a stack. */
 bool tables_walk(RowCode *c, const StatementGroup *g, int64_t count);
+
+/* rows_pieces.c: what the code of groups that are pieces only depends on, a part for each */
+void pieces_list(RowCode *c, LikeParts *parts, int first, int groups);
 
 /* rows_statement.c */
 typedef struct Nest {

@@ -322,6 +322,13 @@ static V eval_reshaped(RowCode *c, const Shape *shape, const RowSeries *s, At at
     return x;
 }
 
+static V slice_first(RowCode *c, const RowValue *v) {
+    int64_t first = v->n->attr->first;
+    if (v->first >= 0) return e_number(c->e, memory_base(c, v->first));
+    return rows_begins(c->r, first) ? index_first(c, first)
+                                    : code_number(c, v, NUMBER_FIRST, first);
+}
+
 static V eval_view(RowCode *c, const Node *n, At at) {
     At in = at;
     int64_t step;
@@ -339,9 +346,7 @@ static V eval_view(RowCode *c, const Node *n, At at) {
     if (n->op == OP_after) return expr_eval(c, n->in[0], at);
     if (n->op == OP_slice) {
         const RowValue *v = rows_value(c->r, n);
-        V first = v->first < 0 ? index_first(c, n->attr->first)
-                               : e_number(c->e, memory_base(c, v->first));
-        in.idx[n->attr->axis] = e_iadd(c->e, at.idx[n->attr->axis], first);
+        in.idx[n->attr->axis] = e_iadd(c->e, at.idx[n->attr->axis], slice_first(c, v));
         return expr_eval(c, n->in[0], in);
     }
     if (n->op == OP_transpose) {

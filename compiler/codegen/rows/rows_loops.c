@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
 ** The loops of a group.
 */
-#include "reroll.h"
 #include "rows_code.h"
 #include "fatal.h"
 
@@ -11,7 +10,7 @@ enum {
     FEW = 8,
     WIDE = 2,
     WRITTEN = 4, /* copies of a loop over a piece's elements that are no more than a loop's code */
-    PIECES = 6,  /* groups of pieces one after another, so many that their code is made alike */
+    PIECES = 6,  /* groups of pieces one after another, so many that like ones become loops */
     LONG = 8     /* registers of a row, from which on its loop takes WIDE of them in a step */
 };
 
@@ -125,25 +124,32 @@ static void repeating_loop(RowCode *c, Nest *n, int64_t length) {
     e_end(e, l);
 }
 
-static void piece_steps(RowCode *c, Nest *n, int64_t at, int64_t to, int width, bool loop) {
-    Emit *e = c->e;
+/* Elements from 'at' to before 'to', in a loop or one step. */
+static void piece_steps(RowCode *c, Nest *n, V at, V to, int width, bool loop) {
     Loop l = { 0 };
     c->lanes = width;
-    if (loop) l = e_loop(e, e_i64(e, at), e_i64(e, to), width);
-    n->idx[n->rank - 1] = loop ? l.i : e_i64(e, at);
+    if (loop) l = e_loop_once(c->e, at, to, width);
+    n->idx[n->rank - 1] = loop ? l.i : at;
     body(c, n, true);
-    if (loop) e_end(e, l);
+    if (loop) e_end(c->e, l);
 }
 
-/* Pieces: there are many, and little is done with each.  Where many groups of them follow each
-** other the code does not depend on their lengths, so that it becomes one loop (reroll.h). */
+/* Pieces: there are many, and little is done with each.  Where groups of them are a loop
+** (rows_pieces.c) their lengths may differ, but none or all of them are as long as a register. */
 static void piece_loops(RowCode *c, Nest *n, int64_t length) {
+    Emit *e = c->e;
     int lanes = c->r->lanes;
-    int64_t whole = length / lanes * lanes;
-    if (whole) {
-        piece_steps(c, n, 0, whole, lanes, c->pieces || whole > lanes);
-        if (c->pieces || whole < length) piece_steps(c, n, length - lanes, length, lanes, false);
-    } else piece_steps(c, n, 0, length, 1, c->pieces || length > 1);
+    int64_t whole = length / lanes * lanes, same;
+    V start = e_i64(e, 0), end = code_number(c, n->g, NUMBER_LENGTH, length);
+    bool differs = !e_is_constant(end, &same);
+    if (!whole) {
+        piece_steps(c, n, start, end, 1, differs || length > 1);
+        return;
+    }
+    V rest = LLVMBuildURem(e->b, end, e_i64(e, lanes), "");
+    piece_steps(c, n, start, e_isub(e, end, rest), lanes, differs || whole > lanes);
+    if (differs || whole < length)
+        piece_steps(c, n, e_iadd(e, end, e_i64(e, -lanes)), end, lanes, false);
 }
 
 /* The last axis: wide steps, then register steps, then one by one. */
@@ -254,35 +260,62 @@ static int row_groups(const RowCode *c, int first) {
     return i;
 }
 
+static void emit_group(RowCode *c, const StatementGroup *g) {
+    Nest n = nest_of(c, g);
+    expr_forget(c, 0);
+    bool few = n.rank > 1 && tables_wanted(c, g, n.dim[n.rank - 1]);
+    tables_fill(c, g, few);
+    outer_loops(c, &n, 0);
+}
+
+static void emit_run(RowCode *c, const LikeParts *parts, PartsRun run, const StatementGroup *g) {
+    Repeats repeats = { 0 };
+    if (run.count == 1) {
+        emit_group(c, g);
+        return;
+    }
+    repeats_open(c->e, &repeats, parts, run);
+    c->repeats = &repeats;
+    for (; repeats.part < run.period; repeats.part++)
+        emit_group(c, g + repeats.part);
+    c->repeats = NULL;
+    repeats_close(c->e, &repeats);
+}
+
+/* Many groups of pieces that follow each other: those that are alike are loops. */
+static void emit_pieces(RowCode *c, int first, int groups) {
+    LikeParts parts = { 0 };
+    pieces_list(c, &parts, first, groups);
+    for (int i = 0; i < groups;) {
+        PartsRun run = parts_run(&parts, i);
+        emit_run(c, &parts, run, &c->r->group[first + i]);
+        i += run.period * run.count;
+    }
+    parts_free(&parts);
+}
+
 /* Groups that go through a tile row by row do so together: what one of them reads of a row, the
 ** next finds in the cache. */
 static int emit_rows(RowCode *c, int first) {
     Emit *e = c->e;
+    int end = row_groups(c, first);
     Loop l = e_loop(e, e_i64(e, 0), c->rows, 1);
     c->mode = MODE_CHANNELS;
     c->row = l.i;
     c->t = e_iadd(e, c->t0, l.i);
-    int i = first, pieces = first; /* the group behind the last run of them that was counted */
-    ahead_choose(c, first, row_groups(c, first));
-    Reroll *stretches = reroll_open(e);
-    for (; i < c->r->ngroup && rows_by_row(c->r, &c->r->group[i]); i++) {
-        if (i >= pieces) {
-            int n = count_pieces(c, i);
-            c->pieces = n >= PIECES;
-            pieces = i + (n ? n : 1);
-        }
-        reroll_next(stretches);
-        Nest n = nest_of(c, &c->r->group[i]);
-        expr_forget(c, 0);
-        bool few = n.rank > 1 && tables_wanted(c, n.g, n.dim[n.rank - 1]);
-        tables_fill(c, n.g, few);
-        outer_loops(c, &n, 0);
+    ahead_choose(c, first, end);
+    for (int i = first; i < end;) {
+        int pieces = count_pieces(c, i);
+        if (pieces >= PIECES) emit_pieces(c, i, pieces);
+        else
+            for (int k = 0; k < pieces || k < 1; k++)
+                emit_group(c, &c->r->group[i + k]);
+        i += pieces ? pieces : 1;
     }
     c->group = 0;
-    c->pieces = c->tables = false;
-    reroll_close(stretches);
+    c->tables = false;
     e_end(e, l);
-    return i;
+    return end;
 }
 
 int loops_emit(RowCode *c, int first) {

@@ -115,9 +115,11 @@ static V load_bf16(RowCode *c, int operand, V offset, int64_t step) {
     return x;
 }
 
-/* Code for one of many pieces finds it by the operand's number, so that it is alike for all. */
-static V base_of(RowCode *c, int operand) {
-    return c->pieces ? e_pointer_at(c->e, c->table, e_i64(c->e, operand)) : memory_base(c, operand);
+/* The operand of a value that lies in another one each time: its number. */
+static bool is_another(RowCode *c, const RowValue *v, int operand, V *number) {
+    int64_t same;
+    *number = code_number(c, v, NUMBER_OPERAND, operand);
+    return !e_is_constant(*number, &same);
 }
 
 /* With fewer lanes only matrices per token, such as streams, are asked for: a loop passes through
@@ -139,16 +141,18 @@ static void ask_for_next_tile(RowCode *c, int operand, V row, int64_t step, int6
         e_prefetch(e, e_at(e, row, e_i64(e, (int64_t)o->ref.stride * c->r->lanes + i)), 2);
 }
 
-static V load_operand(RowCode *c, int operand, const Node *n, V offset, int64_t step) {
+static V load_operand(RowCode *c, const RowValue *v, int operand, V offset, int64_t step) {
     Emit *e = c->e;
-    V base = base_of(c, operand);
-    if (plan_bf16(n)) return load_bf16(c, operand, offset, step);
-    if (n->shape.lead == LEAD_NONE) return memory_load(c, operand, e_at(e, base, offset), step);
-    V stride = memory_stride(c, operand);
-    if (c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
-    V address = e_at(e, base, e_iadd(e, e_imul(e, c->t, stride), offset));
-    ask_for_next_tile(c, operand, address, step, c->lanes);
-    return memory_load(c, operand, address, step);
+    V number;
+    if (plan_bf16(v->n)) return load_bf16(c, operand, offset, step);
+    bool another = is_another(c, v, operand, &number), rows = v->n->shape.lead != LEAD_NONE;
+    V stride = rows ? memory_stride(c, operand) : NULL;
+    if (rows && c->mode == MODE_TOKENS) return load_tokens(c, operand, offset, stride);
+    V base = another ? e_pointer_at(e, c->table, number) : memory_base(c, operand);
+    V address = e_at(e, base, rows ? e_iadd(e, e_imul(e, c->t, stride), offset) : offset);
+    if (rows) ask_for_next_tile(c, operand, address, step, c->lanes);
+    if (another) fence_test_piece(e, &c->fence, number, address, memory_span(c, step));
+    return memory_load(c, another ? TESTED : operand, address, step);
 }
 
 V memory_piece(RowCode *c, const RowSeries *s, V j, V offset, int64_t step) {
@@ -197,7 +201,7 @@ static V load_wave(RowCode *c, int operand, V offset, int64_t step) {
 ** the one that reads it. */
 V memory_scratch_address(RowCode *c, const RowValue *v, V offset, int64_t *step) {
     Emit *e = c->e;
-    V base = e_at(e, c->scratch, e_i64(e, v->scratch));
+    V base = e_at(e, c->scratch, code_number(c, v, NUMBER_SCRATCH, v->scratch));
     if (v->scratch_each || v->scratch_square) {
         V each = e_i64(e, v->scratch_each);
         if (v->scratch_square)
@@ -237,7 +241,7 @@ static V load_apart(RowCode *c, V address, const Shape *s) {
 V memory_read(RowCode *c, const RowValue *v, V offset, int64_t step) {
     if (!v->here) {
         if (op_info[v->n->op].class == WAVE) return load_wave(c, v->operand, offset, step);
-        return load_operand(c, v->operand, v->n, offset, step);
+        return load_operand(c, v, v->operand, offset, step);
     }
     if (v->scratch >= 0) {
         V at = memory_scratch_address(c, v, offset, &step);
@@ -245,7 +249,7 @@ V memory_read(RowCode *c, const RowValue *v, V offset, int64_t step) {
         return memory_load(c, memory_scratch(c), at, step);
     }
     if (!v->nout) bug(v->n, "is read but kept nowhere");
-    return load_operand(c, v->out[0], v->n, offset, step);
+    return load_operand(c, v, v->out[0], offset, step);
 }
 
 /* == Writing ============================================================== */

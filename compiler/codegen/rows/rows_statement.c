@@ -32,15 +32,16 @@ static void add_partial_sum(RowCode *c, const Node *sum, At at) {
 /* The piece's element goes to its place in the whole. */
 static At place_piece(RowCode *c, const Statement *s, At at) {
     At to = { .lane = at.lane };
+    V first = code_number(c, s, NUMBER_FIRST, s->first);
     if (s->node->op == OP_stack) {
-        to.idx[0] = e_i64(c->e, s->first);
+        to.idx[0] = first;
         for (int i = 0; i < s->piece->shape.rank; i++)
             to.idx[i + 1] = at.idx[i];
         to.lane = at.lane < 0 ? -1 : at.lane + 1;
         return to;
     }
     for (int i = 0; i < s->piece->shape.rank; i++)
-        to.idx[i] = i == s->axis ? e_iadd(c->e, at.idx[i], e_i64(c->e, s->first)) : at.idx[i];
+        to.idx[i] = i == s->axis ? e_iadd(c->e, at.idx[i], first) : at.idx[i];
     return to;
 }
 

@@ -2,7 +2,6 @@
 ** Tables of pointers to the rows of a stack, filled for each token, so that a loop finds the
 ** pieces by number.
 */
-#include "reroll.h"
 #include "rows_code.h"
 #include "fatal.h"
 
@@ -53,20 +52,55 @@ bool tables_walk(RowCode *c, const StatementGroup *g, int64_t count) {
 
 /* == Tables =============================================================== */
 
-/* The row of a piece at this token, tested. */
-static V piece_row(RowCode *c, const Node *piece) {
-    Emit *e = c->e;
-    int64_t offset, step = 0;
-    const RowValue *v = rows_piece(c->r, piece, &offset);
+/* Where a piece of a stack lies: as a row 'in' the scratch or an operand. */
+typedef struct PieceRow {
+    const Node *piece;
+    const RowValue *v;
+    int64_t offset;
+    int in;
+} PieceRow;
+
+static PieceRow find_row(const RowCode *c, const Node *piece) {
+    PieceRow p = { .piece = piece };
+    const RowValue *v = p.v = rows_piece(c->r, piece, &p.offset);
     if (!v || (v->here && v->scratch < 0 && !v->nout)) bug(piece, "lies nowhere as a row");
-    int in = v->here ? v->scratch >= 0 ? memory_scratch(c) : v->out[0] : v->operand;
-    V row;
-    if (in == memory_scratch(c)) row = memory_scratch_address(c, v, e_i64(e, offset), &step);
-    else
-        row = e_at(e, e_pointer_at(e, c->table, e_i64(e, in)),
-                   e_iadd(e, e_imul(e, c->t, memory_stride(c, in)), e_i64(e, offset)));
-    memory_test(c, in, row, shape_count(&piece->shape), false);
+    p.in = !v->here ? v->operand : v->scratch >= 0 ? memory_scratch(c) : v->out[0];
+    return p;
+}
+
+/* The row at this token, tested. */
+static V piece_row(RowCode *c, PieceRow p) {
+    Emit *e = c->e;
+    int64_t step = 0, floats = shape_count(&p.piece->shape);
+    V offset = code_number(c, p.piece, NUMBER_FIRST, p.offset);
+    if (p.in == memory_scratch(c)) {
+        V row = memory_scratch_address(c, p.v, offset, &step);
+        memory_test(c, p.in, row, floats, false);
+        return row;
+    }
+    V number = code_number(c, p.v, NUMBER_OPERAND, p.in);
+    V at = e_iadd(e, e_imul(e, c->t, memory_stride(c, p.in)), offset);
+    V row = e_at(e, e_pointer_at(e, c->table, number), at);
+    fence_test_piece(e, &c->fence, number, row, floats);
     return row;
+}
+
+/* What its code depends on (rows_repeats.h). */
+static void add_row(const RowCode *c, LikeParts *parts, PieceRow p, int number) {
+    const RowValue *v = p.v;
+    bool scratch = p.in == memory_scratch(c);
+    const Operand *o = scratch ? NULL : &c->r->operand[p.in];
+    parts_next(parts);
+    parts_word(parts, scratch + 2 * v->apart);
+    parts_word(parts, v->n->shape.lead);
+    parts_word(parts, o ? o->stride : v->scratch_each);
+    parts_word(parts, o ? o->ref.stride : v->scratch_square);
+    for (int i = 0; v->apart && i < v->n->shape.rank; i++)
+        parts_word(parts, v->n->shape.dim[i]);
+    parts_number(parts, p.piece, NUMBER_FIRST, p.offset);
+    parts_number(parts, p.piece, NUMBER_PIECE, number);
+    if (o) parts_number(parts, v, NUMBER_OPERAND, p.in);
+    else parts_number(parts, v, NUMBER_SCRATCH, v->scratch);
 }
 
 static void test_rows(RowCode *c, const Node *stack, void *rows) {
@@ -89,22 +123,50 @@ static void want_table(RowCode *c, const Node *stack, void *few) {
         c->wanted[rows_value(c->r, stack) - c->r->value] = c->group;
 }
 
+static void fill_row(RowCode *c, int value, int number) {
+    Emit *e = c->e;
+    PieceRow p = find_row(c, c->r->value[value].n->in[number]);
+    V at = code_number(c, p.piece, NUMBER_PIECE, number), row = piece_row(c, p);
+    LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->row_table[value], &at, 1, ""));
+}
+
+/* Of a table's rows, those that lie alike. */
+static void fill_run(RowCode *c, int value, const LikeParts *parts, PartsRun run) {
+    Repeats repeats = { 0 };
+    if (run.count == 1) {
+        fill_row(c, value, run.first);
+        return;
+    }
+    repeats_open(c->e, &repeats, parts, run);
+    c->repeats = &repeats;
+    for (; repeats.part < run.period; repeats.part++)
+        fill_row(c, value, run.first + repeats.part);
+    c->repeats = NULL;
+    repeats_close(c->e, &repeats);
+}
+
+static void fill_table(RowCode *c, int value) {
+    const Node *stack = c->r->value[value].n;
+    LikeParts parts = { 0 };
+    for (int k = 0; stack->nin > WRITTEN && k < stack->nin; k++)
+        add_row(c, &parts, find_row(c, stack->in[k]), k);
+    for (int k = 0; k < stack->nin;) {
+        PartsRun run = parts_run(&parts, k);
+        fill_run(c, value, &parts, run);
+        k += run.period * run.count;
+    }
+    parts_free(&parts);
+}
+
 void tables_fill(RowCode *c, const StatementGroup *g, bool few) {
     Emit *e = c->e;
     c->group = 1 + (int)(g - c->r->group);
     c->tables = few;
     group_stacks(c, g, want_table, &few);
     for (int i = 0; i < c->r->nvalue; i++) {
-        const RowValue *v = &c->r->value[i];
+        unsigned rows = (unsigned)c->r->value[i].n->nin;
         if (c->wanted[i] != c->group) continue;
-        if (!c->row_table[i])
-            c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, (unsigned)v->n->nin)));
-        Reroll *rows = reroll_open(e);
-        for (int k = 0; k < v->n->nin; k++) {
-            if (v->n->nin > WRITTEN) reroll_next(rows);
-            V at = e_i64(e, k), row = piece_row(c, v->n->in[k]);
-            LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->row_table[i], &at, 1, ""));
-        }
-        reroll_close(rows);
+        if (!c->row_table[i]) c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, rows)));
+        fill_table(c, i);
     }
 }
