@@ -10,7 +10,7 @@
 
 typedef struct Turns {
     int rows;
-    int kind; /* of every row's parts; KINDS: they take turns */
+    int kind; /* of every row's parts; KINDS: all take turns, OPERATIONS: TANH and SIGMOID do */
     int64_t dim;
     bool check;
 } Turns;
@@ -26,7 +26,21 @@ typedef struct Sources {
     Node *weight, *constant;         /* a row of a parameter, a number */
 } Sources;
 
-enum { COPY, COMPUTED, WEIGHTED, TWO_PLACES, SQUARED, SUMMED, ROW_OF_TWO, COLUMN, KINDS };
+/* TANH and SIGMOID differ in their operation only. */
+enum {
+    COPY,
+    COMPUTED,
+    WEIGHTED,
+    TWO_PLACES,
+    SQUARED,
+    TANH,
+    SIGMOID,
+    SUMMED,
+    ROW_OF_TWO,
+    COLUMN,
+    KINDS,
+    OPERATIONS
+};
 
 /* Elements of a row from 'first' on. */
 static Node *part(const Sources *s, int kind, int64_t first, int64_t count) {
@@ -37,6 +51,8 @@ static Node *part(const Sources *s, int kind, int64_t first, int64_t count) {
     case WEIGHTED: return op_mul(x, op_slice(s->weight, 0, first, count));
     case TWO_PLACES: return op_add(x, op_slice(s->other, 0, row.dim[0] - first - count, count));
     case SQUARED: return op_add(op_mul(x, x), s->constant);
+    case TANH: return op_tanh(x);
+    case SIGMOID: return op_sigmoid(x);
     case SUMMED: return op_sum(op_slice(s->pair, 1, first, count), 0);
     case ROW_OF_TWO:
         return op_reshape(op_slice(op_slice(s->pair, 0, 1, 1), 1, first, count), &length);
@@ -68,7 +84,7 @@ static Node *turned_rows(Probe *p, const Turns *t) {
     for (int i = 0; i < t->rows; i++) {
         const Sources *from = i % 5 == 3 ? &other : &s;
         int64_t k = 1 + i % (t->dim - 1);
-        int kind = t->kind == KINDS ? i % KINDS : t->kind;
+        int kind = t->kind == KINDS ? i % KINDS : t->kind == OPERATIONS ? TANH + i % 2 : t->kind;
         row[i] = op_concat(
             p->g, 2, (Node *[]){ part(from, kind, k, t->dim - k), part(from, kind, 0, k) }, 0);
     }
@@ -98,7 +114,7 @@ static void like_groups_agree(void **state) {
     int wrong = 0;
     (void)state;
     for (int i = 0; i < 4; i++)
-        for (int kind = 0; kind <= KINDS; kind++) {
+        for (int kind = 0; kind <= OPERATIONS; kind++) {
             Turns t = { rows[i], kind, dims[(i + kind) % 3], (i + kind) % 2 };
             wrong += apart(agrees, &t) != 0;
         }
