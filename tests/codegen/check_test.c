@@ -48,8 +48,8 @@ static void make_wrong(Mistake mistake, int at) {
 
 static bool is_result(const Rows *r, int operand) {
     for (int i = 0; i < r->nvalue; i++)
-        for (int k = 0; k < r->value[i].nout; k++)
-            if (r->value[i].out[k] == operand) return true;
+        for (int k = 0; k < r->value[i].lies.nout; k++)
+            if (r->value[i].lies.out[k] == operand) return true;
     return false;
 }
 

@@ -45,39 +45,59 @@ typedef struct RowWants {
 
 enum { ROWS_READS = 3 }; /* operands of what is pointwise, at most */
 
-/* What the kernel knows of a node. */
-typedef struct RowValue {
-    const Node *n;
-    int rank;    /* among those that are no fill */
-    bool here;   /* computed by this kernel */
-    bool stored; /* a statement of its own, not part of its users' */
-    bool memory; /* read again outside its group: kept in scratch */
-    bool apart;  /* and outside the loop over tokens that it is computed in: a tile's rows are */
-    bool walked; /* an iteration reads it, through views or not */
-    bool idle;   /* a view that only later kernels look through */
-    bool used;   /* something that is not idle reads it here */
-    bool whole;  /* read otherwise than by slices of its first axis */
-    bool piece;  /* of a stack that is read by number */
-    bool weight; /* an exponential of what is not above 0 */
+/* How a value is used, by this kernel and by later ones. */
+typedef struct RowUse {
+    bool used;     /* something that is not idle reads it here */
+    bool idle;     /* a view that only later kernels look through */
+    bool walked;   /* an iteration reads it, through views or not */
+    bool whole;    /* read otherwise than by slices of its first axis */
+    bool piece;    /* of a stack that is read by number */
+    bool reshaped; /* some user sees it in another shape */
     int uses;
     int meet; /* the value that all users compute together, element by element; < 0: none */
     RowWants wants;
-    bool reshaped;        /* some user sees it in another shape */
-    int cost, depth;      /* of its expression, as far as that is not stored */
-    int64_t steps;        /* of the sums in that, one within the other, or too many */
-    int code;             /* of its statement: instructions of that expression, roughly */
-    bool reads_stack;     /* that reads rows addressed by pointer */
-    bool reads_rows;      /* that reads rows of scratch, a lane from each if lanes are tokens */
-    bool reads_pieces;    /* that reads a stack which is nowhere but in its pieces */
+} RowUse;
+
+/* The expression of a value, as far as that is not stored. */
+typedef struct RowExpression {
+    int cost, depth;
+    int64_t steps;     /* of the sums in it, one within the other, or too many */
+    int size;          /* of its statement: instructions, roughly */
+    bool reads_stack;  /* rows addressed by pointer */
+    bool reads_rows;   /* rows of scratch, a lane from each if lanes are tokens */
+    bool reads_pieces; /* a stack which is nowhere but in its pieces */
+} RowExpression;
+
+/* Where a value lies. */
+typedef struct RowPlace {
+    bool memory;          /* read again outside its group: kept in scratch */
+    bool apart;           /* and outside the loop over tokens that it is computed in */
     int operand;          /* where it is read from if not computed here; -1 */
     int *out, nout, outs; /* operands it is written to; room for so many */
     int64_t scratch;      /* offset in floats, if memory and no out to read */
-    int64_t work;         /* of an iteration: where what it works on begins */
     int64_t scratch_each, scratch_square; /* and as many more for each of Rows.count, its square */
-    int statement;
-    int first; /* of a slice: the operand that holds where it begins; -1: the node says it */
-    int number[ROWS_READS]; /* of what is pointwise: operands that hold fills it reads; -1: none */
-    int series;             /* of a stack that is not computed but read: its number; -1 */
+    int64_t work;                         /* of an iteration: where what it works on begins */
+} RowPlace;
+
+/* Operands that hold numbers that the code of a value needs. */
+typedef struct RowNumbers {
+    int first;              /* of a slice: where it begins; -1: the node says it */
+    int number[ROWS_READS]; /* of what is pointwise: fills it reads; -1: none */
+    int series; /* of a stack that is not computed but read: its number among them; -1 */
+} RowNumbers;
+
+/* What the kernel knows of a node. */
+typedef struct RowValue {
+    const Node *n;
+    int rank;      /* among those that are no fill */
+    bool here;     /* computed by this kernel */
+    bool stored;   /* a statement of its own, not part of its users' */
+    bool weight;   /* an exponential of what is not above 0 */
+    int statement; /* its own; -1 */
+    RowUse use;
+    RowExpression code;
+    RowPlace lies;
+    RowNumbers in;
 } RowValue;
 
 /* A long stack whose pieces lie in memory as rows of their own: they are found by number, the

@@ -32,8 +32,8 @@ static void read_value(GroupReads *r, const Node *n, bool statement) {
     int id = (int)(v - r->c->r->value);
     if (!statement && r->seen[id] == r->group + 1) return;
     r->seen[id] = r->group + 1;
-    if (!v->here && v->operand >= 0) r->operand[v->operand] |= r->when;
-    if (!v->here || (v->stored && !statement) || v->series >= 0) return;
+    if (!v->here && v->lies.operand >= 0) r->operand[v->lies.operand] |= r->when;
+    if (!v->here || (v->stored && !statement) || v->in.series >= 0) return;
     if (op_info[n->op].class == POINTWISE) r->work += op_info[n->op].again;
     for (int i = 0; i < node_reads(n); i++)
         read_value(r, n->in[i], false);
@@ -98,13 +98,13 @@ static bool rows_ahead_is_row(const Operand *o, const StatementGroup *g) {
 static void choose_rows(RowCode *c, const char *operand) {
     const Operand *o = c->r->operand;
     int first = 0;
-    c->asked_rows = 0;
+    c->soon.rows = 0;
     for (int i = 0; i < c->r->nfixed; i++) {
-        bool row = operand[i] == LATER && rows_ahead_is_row(&o[i], c->ahead);
+        bool row = operand[i] == LATER && rows_ahead_is_row(&o[i], c->soon.group);
         if (!row || o[i].ref.stride != o[first].ref.stride) first = row ? i : i + 1;
-        if (!row || i + 1 - first <= c->asked_rows) continue;
-        c->asked_rows = i + 1 - first;
-        c->asked_row = first;
+        if (!row || i + 1 - first <= c->soon.rows) continue;
+        c->soon.rows = i + 1 - first;
+        c->soon.row = first;
     }
 }
 
@@ -114,17 +114,17 @@ void ahead_choose(RowCode *c, int first, int end) {
                          .seen = checked_new((size_t)r->nvalue + 1, sizeof *reads.seen),
                          .operand = checked_new((size_t)r->noperand + 1, 1) };
     int chosen = rows_ahead_longest(&reads, first, end);
-    c->ahead = chosen < 0 ? NULL : &r->group[chosen];
-    c->nasked = 0;
+    c->soon.group = chosen < 0 ? NULL : &r->group[chosen];
+    c->soon.nasked = 0;
     memset(reads.seen, 0, (size_t)r->nvalue * sizeof *reads.seen);
-    for (int i = first; c->ahead && i < end; i++) {
+    for (int i = first; c->soon.group && i < end; i++) {
         reads.when = i <= chosen ? NOW : LATER;
         read_group(&reads, i);
     }
-    for (int i = 0; i < r->nfixed && c->nasked < AHEAD_OPERANDS; i++)
-        if (reads.operand[i] == LATER && rows_ahead_is_long(r, &r->operand[i], c->ahead))
-            c->asked[c->nasked++] = i;
-    if (c->ahead) choose_rows(c, reads.operand);
+    for (int i = 0; i < r->nfixed && c->soon.nasked < AHEAD_OPERANDS; i++)
+        if (reads.operand[i] == LATER && rows_ahead_is_long(r, &r->operand[i], c->soon.group))
+            c->soon.asked[c->soon.nasked++] = i;
+    if (c->soon.group) choose_rows(c, reads.operand);
     free(reads.seen), free(reads.operand);
 }
 
@@ -132,7 +132,7 @@ void ahead_choose(RowCode *c, int first, int end) {
 
 /* The lines of a step's elements. */
 static void rows_ahead_ask(RowCode *c, V row, V position) {
-    for (int i = 0; i < c->lanes; i += LINE)
+    for (int i = 0; i < c->now.lanes; i += LINE)
         e_prefetch(c->e, e_at(c->e, row, e_iadd(c->e, position, e_i64(c->e, i))), 1);
 }
 
@@ -140,11 +140,12 @@ static void rows_ahead_ask(RowCode *c, V row, V position) {
 static void ask_pieces(RowCode *c, const Nest *n) {
     for (int i = 0; i < c->r->nvalue; i++) {
         const Node *stack = c->r->value[i].n, *first = stack->nin ? stack->in[0] : NULL;
-        if (!c->row_table[i] || stack->nin != n->dim[0] || shape_count(&first->shape) != n->dim[1])
+        if (!c->stacks.row_table[i] || stack->nin != n->dim[0]
+            || shape_count(&first->shape) != n->dim[1])
             continue;
         const RowValue *piece = rows_value(c->r, first);
-        if (!piece || piece->here || piece->operand < 0 || plan_bf16(first)) continue;
-        V at = e_iadd(c->e, n->idx[1], memory_stride(c, piece->operand));
+        if (!piece || piece->here || piece->lies.operand < 0 || plan_bf16(first)) continue;
+        V at = e_iadd(c->e, n->idx[1], memory_stride(c, piece->lies.operand));
         rows_ahead_ask(c, memory_table_row(c, i, n->idx[0]), at);
     }
 }
@@ -152,24 +153,25 @@ static void ask_pieces(RowCode *c, const Nest *n) {
 /* This token's rows of operands one after another. */
 static void ask_rows(RowCode *c, V number, V at) {
     Emit *e = c->e;
-    V last = e_i64(e, c->asked_rows - 1), first = e_i64(e, c->asked_row);
+    V last = e_i64(e, c->soon.rows - 1), first = e_i64(e, c->soon.row);
     V base = e_pointer_at(e, c->table, e_iadd(e, first, e_imin(e, number, last)));
-    V row = e_at(e, base, e_imul(e, c->t, memory_stride(c, c->asked_row)));
+    V row = e_at(e, base, e_imul(e, c->now.t, memory_stride(c, c->soon.row)));
     rows_ahead_ask(c, row, at);
 }
 
 void ahead_emit(RowCode *c, const Nest *n) {
     Emit *e = c->e;
-    if (n->g != c->ahead || c->mode != MODE_CHANNELS || c->lanes < c->r->lanes || n->rank != 2)
+    if (n->g != c->soon.group || c->now.mode != MODE_CHANNELS || c->now.lanes < c->r->lanes
+        || n->rank != 2)
         return;
     bool counted = rows_counts(c->r, n->dim[0]);
     if (rows_counts(c->r, n->dim[1])) return;
     V position = e_iadd(e, e_imul(e, n->idx[0], e_i64(e, n->dim[1])), n->idx[1]);
-    for (int i = 0; i < c->nasked; i++) {
-        int o = c->asked[i];
-        rows_ahead_ask(c, e_at(e, memory_base(c, o), e_imul(e, c->t, memory_stride(c, o))),
+    for (int i = 0; i < c->soon.nasked; i++) {
+        int o = c->soon.asked[i];
+        rows_ahead_ask(c, e_at(e, memory_base(c, o), e_imul(e, c->now.t, memory_stride(c, o))),
                        position);
     }
-    if (!counted && 2 * c->asked_rows >= n->dim[0]) ask_rows(c, n->idx[0], n->idx[1]);
+    if (!counted && 2 * c->soon.rows >= n->dim[0]) ask_rows(c, n->idx[0], n->idx[1]);
     if (!counted) ask_pieces(c, n);
 }

@@ -16,11 +16,11 @@ static RowValue *new_value(Rows *r, const Node *n, bool here) {
                      .rank = n->op == OP_fill ? -1 : r->nranked++,
                      .here = here,
                      .weight = here && rows_is_weight(n),
-                     .operand = -1,
+                     .lies.operand = -1,
                      .statement = -1,
-                     .scratch = -1,
-                     .first = -1,
-                     .series = -1 };
+                     .lies.scratch = -1,
+                     .in.first = -1,
+                     .in.series = -1 };
     rows_find_numbers(r, v);
     return v;
 }
@@ -62,7 +62,7 @@ static void bring_series(Rows *r, const Node *stack) {
         if (!rows_value(r, x)) bug(x, "is computed after what reads it");
         piece[n++] = x;
     }
-    new_value(r, stack, false)->series = r->nseries;
+    new_value(r, stack, false)->in.series = r->nseries;
     *rows_new_series(r) = (RowSeries){ stack, 0, piece, late };
 }
 
@@ -76,7 +76,7 @@ static void bring(Rows *r, const Node *n) {
     if (here || n->op == OP_fill) return;
     if (!source && class_of(n) != WAVE && !plan_buffer(r->p, n))
         bug(n, "is read in step %d but not stored", r->index);
-    v->operand = rows_add_operand(r, place_of(r->p, n), n, false);
+    v->lies.operand = rows_add_operand(r, place_of(r->p, n), n, false);
     if (class_of(n) == WAVE) rows_add_operand(r, place_of(r->p, n->in[0]), NULL, false);
 }
 
@@ -91,8 +91,9 @@ static void visit(Rows *r, const Node *n) {
 
 static void add_out(Rows *r, const Node *n, Ref ref, bool add) {
     RowValue *v = rows_value(r, n);
-    v->out = graph_grown(r->p->g, v->out, v->nout, &v->outs, sizeof *v->out);
-    v->out[v->nout++] = rows_add_operand(r, ref, n, add);
+    v->lies.out = graph_grown(r->p->g, v->lies.out, v->lies.nout, &v->lies.outs,
+                              sizeof *v->lies.out);
+    v->lies.out[v->lies.nout++] = rows_add_operand(r, ref, n, add);
 }
 
 /* The step that adds this piece of a gradient: the one that computes it, or the last uniform step
@@ -125,10 +126,10 @@ static void find_results(Rows *r) {
 
 static bool has_scratch(const Rows *r, const RowValue *v) {
     if (!v->here || !v->stored) return false;
-    bool flushed = v->nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
-    if (!v->memory && !flushed) return false;
+    bool flushed = v->lies.nout && rows_small(v->n) && v->n->shape.lead == LEAD_TOKENS;
+    if (!v->lies.memory && !flushed) return false;
     /* read back from the result */
-    return !v->nout || r->operand[v->out[0]].add || rows_small(v->n);
+    return !v->lies.nout || r->operand[v->lies.out[0]].add || rows_small(v->n);
 }
 
 /* Floats: so many, so many for each of Rows.count, and for each of its square. */
@@ -138,7 +139,7 @@ typedef struct RowsExtent {
 
 /* Tokens whose rows of a value are kept at once. */
 static int64_t kept_tokens(const Rows *r, const RowValue *v) {
-    bool one = v->n->shape.lead == LEAD_NONE || !(v->apart || rows_small(v->n));
+    bool one = v->n->shape.lead == LEAD_NONE || !(v->lies.apart || rows_small(v->n));
     return one ? 1 : r->lanes;
 }
 
@@ -154,9 +155,9 @@ static void place_counted(Rows *r, RowValue *v, RowsExtent *used) {
         if (!counts) floats *= s->dim[i];
     }
     floats = (floats + 15) / 16 * 16;
-    v->scratch = used->fixed;
-    v->scratch_each = used->each;
-    v->scratch_square = used->square;
+    v->lies.scratch = used->fixed;
+    v->lies.scratch_each = used->each;
+    v->lies.scratch_square = used->square;
     used->fixed += floats * (axes == 1 ? ROWS_NEAR : ROWS_NEAR * ROWS_NEAR);
     used->each += floats * (axes == 1 ? 1 : 2 * ROWS_NEAR);
     used->square += axes == 1 ? 0 : floats;
@@ -167,12 +168,12 @@ static void place_scratch(Rows *r) {
     for (int i = 0; i < r->nvalue; i++) {
         RowValue *v = &r->value[i];
         if (v->here && class_of(v->n) == ITERATION) {
-            v->work = r->scratch;
+            v->lies.work = r->scratch;
             r->scratch += (rows_iteration_floats(r, v->n) + 15) / 16 * 16;
         }
         const Shape *s = &v->n->shape;
         if (!has_scratch(r, v) || rows_counted(r, s)) continue;
-        v->scratch = r->scratch;
+        v->lies.scratch = r->scratch;
         int64_t n = shape_count(s) * kept_tokens(r, v);
         r->scratch += (n + 15) / 16 * 16;
     }

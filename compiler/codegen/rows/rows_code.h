@@ -30,6 +30,39 @@ typedef struct Memo {
 enum { LINE = 16 };          /* floats of a cache line */
 enum { AHEAD_OPERANDS = 3 }; /* that are asked for, and more if they are a row each */
 
+/* Where the code is that is being emitted. */
+typedef struct RowCursor {
+    V t0, rows; /* tile: first token, tokens in it */
+    V t, row;   /* CHANNELS: token, its place in the tile */
+    Mode mode;
+    int lanes;           /* of the loop; 1: scalars */
+    int statements;      /* of the group */
+    int64_t copies;      /* of the body: loops around it were written out */
+    const Node *current; /* the statement's node: computed, not loaded */
+} RowCursor;
+
+/* Values that are computed already. */
+typedef struct RowMemos {
+    Memo *at;
+    int n, most;
+    int *last; /* of the list of memos with such a hash; twice as many as 'most' */
+} RowMemos;
+
+/* Tables of pointers to rows of stacks (rows_tables.c). */
+typedef struct StackTables {
+    int group;    /* that goes through a tile row by row, counted from 1; 0: none such */
+    bool few;     /* its stacks of few pieces have tables, too */
+    int *wanted;  /* by value: the last group that reads the stack by its table */
+    V *row_table; /* by value: pointers to a stack's rows */
+} StackTables;
+
+/* Rows that are asked for before they are read (rows_ahead.c). */
+typedef struct RowsSoon {
+    const StatementGroup *group;       /* while which they are asked for; NULL: none */
+    int asked[AHEAD_OPERANDS], nasked; /* long operands that later groups read */
+    int row, rows;                     /* operands of a row each: the first one; how many */
+} RowsSoon;
+
 typedef struct RowCode {
     Emit *e;
     const Rows *r;
@@ -38,25 +71,12 @@ typedef struct RowCode {
     V table;                /* of all of them */
     V count; /* pieces of a series, if the kernel is for any number of them; else NULL */
     V scratch, first, end;
-    V t0, rows; /* tile: first token, tokens in it */
-    V t, row;   /* CHANNELS: token, its place in the tile */
-    Mode mode;
-    int lanes;           /* of the loop being emitted; 1: scalars */
-    int statements;      /* of the group being emitted */
-    int64_t copies;      /* of the body being emitted: loops around it were written out */
-    const Node *current; /* the statement's node: computed, not loaded */
-    Memo *memo;
-    int nmemo, memos;
-    int *last;        /* of the list of memos with such a hash; twice as many as memos */
+    RowCursor now;
+    RowMemos memos;
+    StackTables stacks;
+    RowsSoon soon;
     Repeats *repeats; /* the loop over parts that differ in numbers; NULL: the code is in none */
-    int group;        /* that goes through a tile row by row, counted from 1; 0: none such */
-    bool tables;      /* its stacks of few pieces have tables, too */
-    int *wanted;      /* by value: the last group that reads the stack by its table */
-    V *row_table;     /* by value: pointers to a stack's rows */
-    const StatementGroup *ahead;       /* while which rows are asked for; NULL: none */
-    int asked[AHEAD_OPERANDS], nasked; /* long operands that later groups read */
-    int asked_row, asked_rows;         /* operands of a row each: the first one; how many */
-    Fence fence;                       /* --check builds: tests of what is accessed */
+    Fence fence;      /* --check builds: tests of what is accessed */
 } RowCode;
 
 /* A number of the plan, which may be another one each time where parts are a loop. */

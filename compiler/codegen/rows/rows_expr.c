@@ -23,51 +23,51 @@ static bool same_at(const At *a, const At *b, int rank) {
 
 static uint64_t hash_memo(const RowCode *c, const Node *n, const At *at) {
     uint64_t h = hash_word(HASH_START, (uint64_t)n->id);
-    h = hash_word(h, (uint64_t)c->lanes << 8 | (uint64_t)(at->lane + 1));
+    h = hash_word(h, (uint64_t)c->now.lanes << 8 | (uint64_t)(at->lane + 1));
     for (int i = 0; i < n->shape.rank; i++)
         h = hash_word(h, (uint64_t)(uintptr_t)at->idx[i]);
     return h;
 }
 
 static int *rows_expr_list_of(const RowCode *c, uint64_t hash) {
-    return &c->last[hash & (2 * (uint64_t)c->memos - 1)];
+    return &c->memos.last[hash & (2 * (uint64_t)c->memos.most - 1)];
 }
 
 static V recall(const RowCode *c, const Node *n, const At *at) {
     uint64_t hash = hash_memo(c, n, at);
-    for (int i = c->nmemo ? *rows_expr_list_of(c, hash) : -1; i >= 0; i = c->memo[i].before)
-        if (c->memo[i].n == n && c->memo[i].lanes == c->lanes
-            && same_at(&c->memo[i].at, at, n->shape.rank))
-            return c->memo[i].value;
+    for (int i = c->memos.n ? *rows_expr_list_of(c, hash) : -1; i >= 0; i = c->memos.at[i].before)
+        if (c->memos.at[i].n == n && c->memos.at[i].lanes == c->now.lanes
+            && same_at(&c->memos.at[i].at, at, n->shape.rank))
+            return c->memos.at[i].value;
     return NULL;
 }
 
 bool expr_known(const RowCode *c, const Node *n, const At *at) { return recall(c, n, at) != NULL; }
 
 static void more_memos(RowCode *c) {
-    c->memos = c->memos ? 2 * c->memos : 256;
-    c->memo = checked_more(c->memo, (size_t)c->memos, sizeof *c->memo);
-    c->last = checked_more(c->last, 2 * (size_t)c->memos, sizeof *c->last);
-    memset(c->last, -1, 2 * (size_t)c->memos * sizeof *c->last);
-    for (int i = 0; i < c->nmemo; i++) {
-        int *last = rows_expr_list_of(c, c->memo[i].hash);
-        c->memo[i].before = *last;
+    c->memos.most = c->memos.most ? 2 * c->memos.most : 256;
+    c->memos.at = checked_more(c->memos.at, (size_t)c->memos.most, sizeof *c->memos.at);
+    c->memos.last = checked_more(c->memos.last, 2 * (size_t)c->memos.most, sizeof *c->memos.last);
+    memset(c->memos.last, -1, 2 * (size_t)c->memos.most * sizeof *c->memos.last);
+    for (int i = 0; i < c->memos.n; i++) {
+        int *last = rows_expr_list_of(c, c->memos.at[i].hash);
+        c->memos.at[i].before = *last;
         *last = i;
     }
 }
 
 V expr_remember(RowCode *c, const Node *n, const At *at, V value) {
-    if (c->nmemo == c->memos) more_memos(c);
+    if (c->memos.n == c->memos.most) more_memos(c);
     uint64_t hash = hash_memo(c, n, at);
     int *last = rows_expr_list_of(c, hash);
-    c->memo[c->nmemo] = (Memo){ n, *at, c->lanes, value, hash, *last };
-    *last = c->nmemo++;
+    c->memos.at[c->memos.n] = (Memo){ n, *at, c->now.lanes, value, hash, *last };
+    *last = c->memos.n++;
     return value;
 }
 
 void expr_forget(RowCode *c, int mark) {
-    while (c->nmemo > mark) {
-        const Memo *m = &c->memo[--c->nmemo];
+    while (c->memos.n > mark) {
+        const Memo *m = &c->memos.at[--c->memos.n];
         *rows_expr_list_of(c, m->hash) = m->before;
     }
 }
@@ -80,7 +80,7 @@ static bool inlined(const RowCode *c, const Node *n, Op op) {
 }
 
 static V operand(RowCode *c, const Node *n, int i, At at) {
-    int number = rows_value(c->r, n)->number[i];
+    int number = rows_value(c->r, n)->in.number[i];
     if (number >= 0) return e_number_f32(c->e, memory_base(c, number));
     return expr_eval(c, n->in[i], index_project(c, &n->shape, &n->in[i]->shape, at));
 }
@@ -142,17 +142,17 @@ V expr_combine(RowCode *c, const Node *n, V sum, const Node *x, At at) {
 
 bool expr_reads_stack(const RowCode *c, const Node *n) {
     const RowValue *v = rows_value(c->r, n);
-    return v && v->reads_stack;
+    return v && v->code.reads_stack;
 }
 
 bool expr_reads_pieces(const RowCode *c, const Node *n) {
     const RowValue *v = rows_value(c->r, n);
-    return v && v->reads_pieces;
+    return v && v->code.reads_pieces;
 }
 
 bool expr_reads_rows(const RowCode *c, const Node *n) {
     const RowValue *v = rows_value(c->r, n);
-    return v && v->reads_rows;
+    return v && v->code.reads_rows;
 }
 
 static At rows_expr_widen(const Node *n, At at, V j) {
@@ -167,13 +167,14 @@ static At rows_expr_widen(const Node *n, At at, V j) {
 static bool is_loop(const RowCode *c, const Node *n) {
     const Node *x = n->in[0];
     int64_t count = x->shape.dim[n->attr->axis];
-    bool tokens = c->mode == MODE_TOKENS, stack = expr_reads_stack(c, x);
+    bool tokens = c->now.mode == MODE_TOKENS, stack = expr_reads_stack(c, x);
     bool wanted = count <= ROWS_UNROLL ? stack || (tokens && !expr_reads_rows(c, x))
                                        : stack && tokens;
-    int64_t steps = c->tables ? rows_value(c->r, x)->steps
-                              : 1; /* else code for all pieces is in each */
-    int64_t copies = c->copies * count;
-    bool few = copies * steps <= ROWS_COPIES && (!tokens || copies * c->statements <= ROWS_STEPS);
+    int64_t steps = c->stacks.few ? rows_value(c->r, x)->code.steps
+                                  : 1; /* else code for all pieces is in each */
+    int64_t copies = c->now.copies * count;
+    bool few = copies * steps <= ROWS_COPIES
+        && (!tokens || copies * c->now.statements <= ROWS_STEPS);
     few |= expr_reads_pieces(c, x);
     return count > 4 && !(wanted && few);
 }
@@ -183,13 +184,13 @@ static void reduce_in_loop(RowCode *c, const Node *const *n, const At *at, int m
     Emit *e = c->e;
     V var[EXPR_TOGETHER];
     for (int i = 0; i < many; i++) {
-        V start = e_splat(e, expr_start(c, n[i]), c->lanes);
+        V start = e_splat(e, expr_start(c, n[i]), c->now.lanes);
         var[i] = e_var(e, start);
         e_set(e, var[i], start);
     }
     int64_t count = n[0]->in[0]->shape.dim[n[0]->attr->axis];
     Loop l = e_loop_once(e, e_i64(e, 0), index_length(c, count), 1);
-    int mark = c->nmemo;
+    int mark = c->memos.n;
     for (int i = 0; i < many; i++) {
         LLVMMetadataRef before = lines_set(e->lines, n[i]->loc);
         e_set(e, var[i],
@@ -223,10 +224,10 @@ static V eval_reduce(RowCode *c, const Node *n, At at) {
     int64_t count = x->shape.dim[n->attr->axis];
     V sum = expr_start(c, n);
     if (!is_loop(c, n)) {
-        c->copies *= count;
+        c->now.copies *= count;
         for (int64_t j = 0; j < count; j++)
             sum = expr_combine(c, n, sum, x, rows_expr_widen(n, at, e_i64(e, j)));
-        c->copies /= count;
+        c->now.copies /= count;
         return sum;
     }
     reduce_in_loop(c, &n, &at, 1, &sum);
@@ -245,7 +246,7 @@ static At in_piece(const Node *stack, At at) {
 static V eval_row(RowCode *c, const Node *n, V j, At in) {
     Emit *e = c->e;
     int id = (int)(rows_value(c->r, n) - c->r->value);
-    if (c->mode != MODE_CHANNELS || !c->row_table[id]) bug(n, "has no table of rows");
+    if (c->now.mode != MODE_CHANNELS || !c->stacks.row_table[id]) bug(n, "has no table of rows");
     V row = memory_table_row(c, id, j);
     int64_t step;
     V address = e_at(e, row, index_position(c, &n->in[0]->shape, in, &step));
@@ -256,9 +257,9 @@ static V eval_row(RowCode *c, const Node *n, V j, At in) {
 /* Of few pieces, where a loop goes along them: all, of which one is taken. */
 static V eval_chosen(RowCode *c, const Node *n, V j, At in) {
     Emit *e = c->e;
-    V x = e_splat(e, expr_eval(c, n->in[n->nin - 1], in), c->lanes);
+    V x = e_splat(e, expr_eval(c, n->in[n->nin - 1], in), c->now.lanes);
     for (int i = n->nin - 1; i-- > 0;) {
-        V before = e_splat(e, expr_eval(c, n->in[i], in), c->lanes);
+        V before = e_splat(e, expr_eval(c, n->in[i], in), c->now.lanes);
         x = LLVMBuildSelect(e->b, e_ilt(e, j, e_i64(e, i + 1)), before, x, "");
     }
     return x;
@@ -267,13 +268,14 @@ static V eval_chosen(RowCode *c, const Node *n, V j, At in) {
 static V eval_piece(RowCode *c, const Node *n, V j, At in) {
     int64_t number;
     const RowValue *v = rows_value(c->r, n);
-    if (v->series >= 0) {
+    if (v->in.series >= 0) {
         int64_t step;
         V offset = index_position(c, &n->in[0]->shape, in, &step);
-        return memory_piece(c, &c->r->series[v->series], j, offset, step);
+        return memory_piece(c, &c->r->series[v->in.series], j, offset, step);
     }
     if (e_is_constant(j, &number)) return expr_eval(c, n->in[number], in);
-    bool table = rows_by_number(n) || (c->group && c->wanted[v - c->r->value] == c->group);
+    bool table = rows_by_number(n)
+        || (c->stacks.group && c->stacks.wanted[v - c->r->value] == c->stacks.group);
     return table ? eval_row(c, n, j, in) : eval_chosen(c, n, j, in);
 }
 
@@ -281,13 +283,14 @@ static V eval_piece(RowCode *c, const Node *n, V j, At in) {
 static V eval_stack(RowCode *c, const Node *n, At at) {
     Emit *e = c->e;
     At in = in_piece(n, at);
-    int lanes = c->lanes;
-    if (at.lane || lanes == 1 || c->mode == MODE_TOKENS) return eval_piece(c, n, at.idx[0], in);
+    const RowCursor before = c->now;
+    int lanes = before.lanes;
+    if (at.lane || lanes == 1 || c->now.mode == MODE_TOKENS) return eval_piece(c, n, at.idx[0], in);
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)lanes));
-    c->lanes = 1;
+    c->now.lanes = 1;
     for (int i = 0; i < lanes; i++)
         x = e_set_lane(e, x, eval_piece(c, n, e_iadd(e, at.idx[0], e_i64(e, i)), in), i);
-    c->lanes = lanes;
+    c->now = before;
     return x;
 }
 
@@ -302,7 +305,7 @@ static V eval_number(RowCode *c, const RowSeries *s, V position) {
 static V eval_reshaped(RowCode *c, const Shape *shape, const RowSeries *s, At at) {
     Emit *e = c->e;
     int64_t step;
-    if (shape->dim[0] == s->stack->nin && (at.lane || c->mode == MODE_TOKENS)) {
+    if (shape->dim[0] == s->stack->nin && (at.lane || c->now.mode == MODE_TOKENS)) {
         Shape rest = *shape;
         At in = { .lane = at.lane > 0 ? at.lane - 1 : -1 };
         rest.rank--;
@@ -312,19 +315,20 @@ static V eval_reshaped(RowCode *c, const Shape *shape, const RowSeries *s, At at
         return memory_piece(c, s, at.idx[0], offset, step);
     }
     V position = index_position(c, shape, at, &step);
-    int lanes = c->lanes;
-    if (lanes == 1 || !step || c->mode == MODE_TOKENS) return eval_number(c, s, position);
+    const RowCursor before = c->now;
+    int lanes = before.lanes;
+    if (lanes == 1 || !step || c->now.mode == MODE_TOKENS) return eval_number(c, s, position);
     V x = LLVMGetUndef(LLVMVectorType(e->f32, (unsigned)lanes));
-    c->lanes = 1;
+    c->now.lanes = 1;
     for (int i = 0; i < lanes; i++)
         x = e_set_lane(e, x, eval_number(c, s, e_iadd(e, position, e_i64(e, i * step))), i);
-    c->lanes = lanes;
+    c->now = before;
     return x;
 }
 
 static V slice_first(RowCode *c, const RowValue *v) {
     int64_t first = v->n->attr->first;
-    if (v->first >= 0) return e_number(c->e, memory_base(c, v->first));
+    if (v->in.first >= 0) return e_number(c->e, memory_base(c, v->in.first));
     return rows_begins(c->r, first) ? index_first(c, first)
                                     : code_number(c, v, NUMBER_FIRST, first);
 }
@@ -339,7 +343,7 @@ static V eval_view(RowCode *c, const Node *n, At at) {
         x = plan_storage(n);
         if (x->op == OP_fill) return e_f32(c->e, x->attr->value);
         const RowValue *v = rows_value(c->r, x);
-        if (v->series >= 0) return eval_reshaped(c, &n->shape, &c->r->series[v->series], at);
+        if (v->in.series >= 0) return eval_reshaped(c, &n->shape, &c->r->series[v->in.series], at);
         V offset = index_position(c, &n->shape, at, &step);
         return memory_read(c, v, offset, step);
     }
@@ -374,13 +378,13 @@ V expr_eval(RowCode *c, const Node *n, At at) {
     V known = recall(c, n, &at);
     if (known) return known;
     const RowValue *v = rows_value(c->r, n);
-    if (v->here && (!v->stored || n == c->current)) {
+    if (v->here && (!v->stored || n == c->now.current)) {
         LLVMMetadataRef before = lines_set(c->e->lines, n->loc);
         V x = compute(c, n, at);
         lines_back(c->e->lines, before);
-        return n == c->current ? x : expr_remember(c, n, &at, x);
+        return n == c->now.current ? x : expr_remember(c, n, &at, x);
     }
-    if (v->series >= 0) return expr_remember(c, n, &at, eval_stack(c, n, at));
+    if (v->in.series >= 0) return expr_remember(c, n, &at, eval_stack(c, n, at));
     int64_t step;
     V offset = index_position(c, &n->shape, at, &step);
     return expr_remember(c, n, &at, memory_read(c, v, offset, step));

@@ -34,7 +34,7 @@ static int after_series(const Rows *r, const RowSeries *s) {
 ** the element that the statement's loops are at. */
 static int after(const Rows *r, const Node *n, const Statement *s, bool same) {
     const RowValue *v = rows_value(r, n);
-    if (v->series >= 0) return after_series(r, &r->series[v->series]);
+    if (v->in.series >= 0) return after_series(r, &r->series[v->in.series]);
     if (!v->here) return -1;
     if (v->stored) {
         const Statement *by = &r->statement[v->statement];
@@ -73,8 +73,8 @@ static void keep_read(Rows *r, const Node *n, const Statement *s, bool same) {
     if (!v->here) return;
     if (v->stored) {
         int by = r->statement[v->statement].group;
-        if (!can_share(r, v, s, same) || by != s->group) v->memory = true;
-        v->apart |= is_apart(r, by, s->group);
+        if (!can_share(r, v, s, same) || by != s->group) v->lies.memory = true;
+        v->lies.apart |= is_apart(r, by, s->group);
         return;
     }
     for (int i = 0; i < node_reads(n); i++)
@@ -102,7 +102,7 @@ static bool can_join(const Rows *r, const StatementGroup *g, const Statement *s,
 
 static void join_group(Rows *r, Statement *s, int after_group) {
     const Node *of = s->piece ? s->piece : s->kind == PARTIAL ? s->node->in[0] : s->node;
-    int g = after_group + 1, code = rows_value(r, of)->code;
+    int g = after_group + 1, code = rows_value(r, of)->code.size;
     while (g < r->ngroup && !can_join(r, &r->group[g], s, code))
         g++;
     int id = (int)(s - r->statement);
@@ -141,10 +141,10 @@ static void groups_add_pieces(Rows *r, RowValue *v) {
         at += stack ? 1 : n->in[i]->shape.dim[n->attr->axis];
         join_group(r, s, after(r, n->in[i], s, true));
         keep_read(r, n->in[i], s, true);
-        v->apart |= is_apart(r, s->group, last < 0 ? s->group : last);
+        v->lies.apart |= is_apart(r, s->group, last < 0 ? s->group : last);
         if (s->group > last) last = s->group, v->statement = (int)(s - r->statement);
     }
-    v->memory = true;
+    v->lies.memory = true;
 }
 
 static void add_statement(Rows *r, RowValue *v) {
@@ -157,7 +157,7 @@ static void add_statement(Rows *r, RowValue *v) {
     bool iterated = v->here && class_of(n) == ITERATION;
     StatementKind kind = reduce ? REDUCE_LAST : iterated ? ITERATED : ELEMENT;
     Statement *s = new_statement(r, kind, n, reduce ? n->in[0] : n);
-    if (reduce) v->memory = true;
+    if (reduce) v->lies.memory = true;
     if (iterated && s->mode != MODE_UNIFORM) s->mode = MODE_TOKENS;
     int g = v->here ? after_operands(r, n, s) : -1;
     v->statement = (int)(s - r->statement);

@@ -43,7 +43,7 @@ static void add_length(RowsIdentity *to, const Rows *r, int64_t length) {
 /* How long an operand's first axis is does not matter to who reads some of it. */
 static void add_shape(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Shape *s = &v->n->shape;
-    bool part = !r->p->guarded && !v->here && !v->whole && rows_cut_anywhere(s);
+    bool part = !r->p->guarded && !v->here && !v->use.whole && rows_cut_anywhere(s);
     identity_add(to, s->lead);
     identity_add(to, s->rank);
     for (int i = part; i < s->rank; i++)
@@ -55,7 +55,7 @@ static void add_attributes(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Attr *a = n->attr;
     add_double(to, a->value);
     identity_add(to, a->axis);
-    if (v->first >= 0) identity_add(to, OPERAND), identity_add(to, v->first);
+    if (v->in.first >= 0) identity_add(to, OPERAND), identity_add(to, v->in.first);
     else identity_add_number(to, r, rows_begins(r, a->first), a->first);
     add_length(to, r, a->count);
     for (int i = 0; op_info[n->op].attr == PERM && i < MAXRANK; i++)
@@ -77,28 +77,28 @@ static void add_read(RowsIdentity *to, const Rows *r, const Node *n, int number)
 static void add_value(RowsIdentity *to, const Rows *r, const RowValue *v) {
     const Node *n = v->n;
     if (n->op == OP_fill) return;
-    if (v->idle) {
+    if (v->use.idle) {
         identity_add(to, IDLE);
         return;
     }
     identity_add(to, 2 * (int64_t)op_read(v) + plan_bf16(n));
     identity_add(to,
-                 v->stored + 2 * v->memory + 4 * v->apart
+                 v->stored + 2 * v->lies.memory + 4 * v->lies.apart
                      + 8 * v->weight); /* they can hang on how long a list is */
     add_shape(to, r, v);
     if (v->here) add_attributes(to, r, v);
     identity_add(to, v->here ? node_reads(n) : 0);
     for (int i = 0; v->here && i < node_reads(n); i++)
-        add_read(to, r, n->in[i], i < ROWS_READS ? v->number[i] : -1);
-    if (v->series >= 0) {
+        add_read(to, r, n->in[i], i < ROWS_READS ? v->in.number[i] : -1);
+    if (v->in.series >= 0) {
         identity_add(to, SERIES);
-        identity_add(to, v->series);
+        identity_add(to, v->in.series);
         identity_add(to, r->count ? 0 : n->nin);
     }
-    identity_add(to, v->operand);
-    identity_add(to, v->nout);
-    for (int i = 0; i < v->nout; i++)
-        identity_add(to, v->out[i]);
+    identity_add(to, v->lies.operand);
+    identity_add(to, v->lies.nout);
+    for (int i = 0; i < v->lies.nout; i++)
+        identity_add(to, v->lies.out[i]);
 }
 
 static void identity_add_operand(RowsIdentity *to, const Operand *o) {

@@ -67,7 +67,7 @@ V index_position(RowCode *c, const Shape *s, At at, int64_t *step) {
         V apart = e_i64(c->e, stride);
         if (counted) apart = e_imul(c->e, apart, counted);
         if (s->dim[i] != 1) sum = e_iadd(c->e, e_imul(c->e, at.idx[i], apart), sum);
-        if (at.lane == i && counted && c->lanes > 1 && c->mode != MODE_TOKENS)
+        if (at.lane == i && counted && c->now.lanes > 1 && c->now.mode != MODE_TOKENS)
             bug(NULL, "a row kernel has lanes as far apart as a list is long");
         if (at.lane == i) *step = counted ? 0 : stride;
         if (c->count && rows_counts(c->r, s->dim[i])) {

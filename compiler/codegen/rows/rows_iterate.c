@@ -57,11 +57,11 @@ static bool turns_next(const Iteration *it, Turns *s) {
 /* 'element' elements after 'from', which is in the scratch. */
 static V element_at(const Iteration *it, V from, V element) {
     Emit *e = it->c->e;
-    return e_at(e, from, e_imul(e, element, e_i64(e, it->c->lanes)));
+    return e_at(e, from, e_imul(e, element, e_i64(e, it->c->now.lanes)));
 }
 
 static V work_at(const Iteration *it, int64_t element) {
-    V base = e_at(it->c->e, it->c->scratch, e_i64(it->c->e, it->v->work));
+    V base = e_at(it->c->e, it->c->scratch, e_i64(it->c->e, it->v->lies.work));
     return element_at(it, base, e_i64(it->c->e, element));
 }
 
@@ -73,7 +73,9 @@ static void store(const Iteration *it, V to, V element, V x) {
     memory_store(it->c, memory_scratch(it->c), element_at(it, to, element), 1, x);
 }
 
-static V zero(const Iteration *it) { return e_splat(it->c->e, e_f32(it->c->e, 0), it->c->lanes); }
+static V zero(const Iteration *it) {
+    return e_splat(it->c->e, e_f32(it->c->e, 0), it->c->now.lanes);
+}
 
 static void iterate_copy(const Iteration *it, V from, V to) {
     for (Turns s = turns(it, it->z.matrix); turns_next(it, &s);)
@@ -99,7 +101,7 @@ static V on_line(const Iteration *it, HalfLines l, V line, V k) {
 
 static void divide_line(const Iteration *it, HalfLines l, V line, V from, V to) {
     Emit *e = it->c->e;
-    V eps = e_splat(e, e_f32(e, it->n->attr->value), it->c->lanes), sum = e_var(e, eps);
+    V eps = e_splat(e, e_f32(e, it->n->attr->value), it->c->now.lanes), sum = e_var(e, eps);
     for (Turns s = turns(it, l.length); turns_next(it, &s);)
         e_set(e, sum, e_add(e, e_get(e, sum), iterate_load(it, from, on_line(it, l, line, s.i))));
     V all = e_get(e, sum);
@@ -228,11 +230,11 @@ static V place_of_element(const Iteration *it, V i, V k) {
 
 static void iterate_take(const Iteration *it, int operand, V to) {
     RowCode *c = it->c;
-    int mark = c->nmemo;
+    int mark = c->memos.n;
     for (Turns i = turns(it, it->z.rows); turns_next(it, &i);)
         for (Turns k = turns(it, it->z.columns); turns_next(it, &k);) {
             V x = expr_eval(c, it->n->in[operand], element_of(it, i.i, k.i));
-            store(it, to, place_of_element(it, i.i, k.i), e_splat(c->e, x, c->lanes));
+            store(it, to, place_of_element(it, i.i, k.i), e_splat(c->e, x, c->now.lanes));
             expr_forget(c, mark);
         }
 }
@@ -247,21 +249,21 @@ static void give_elements(const Iteration *it, V from) {
 /* A large value is a row per token where it is kept, not a lane. */
 static void give_rows(const Iteration *it, V from) {
     RowCode *c = it->c;
-    int lanes = c->lanes;
-    Loop l = e_loop(c->e, e_i64(c->e, 0), c->rows, 1);
-    c->mode = MODE_CHANNELS;
-    c->row = l.i;
-    c->t = e_iadd(c->e, c->t0, l.i);
+    const RowCursor before = c->now;
+    Loop l = e_loop(c->e, e_i64(c->e, 0), c->now.rows, 1);
+    c->now.mode = MODE_CHANNELS;
+    c->now.row = l.i;
+    c->now.t = e_iadd(c->e, c->now.t0, l.i);
     for (Turns i = turns(it, it->z.rows); turns_next(it, &i);)
         for (Turns k = turns(it, it->z.columns); turns_next(it, &k);) {
             V at = element_at(it, from, place_of_element(it, i.i, k.i));
-            c->lanes = 1;
-            V x = memory_load(c, memory_scratch(c), e_at(c->e, at, c->row), 0);
+            c->now.lanes = 1;
+            V x = memory_load(c, memory_scratch(c), e_at(c->e, at, c->now.row), 0);
             memory_write(c, it->v, element_of(it, i.i, k.i), x);
-            c->lanes = lanes;
+            c->now.lanes = before.lanes;
         }
     e_end(c->e, l);
-    c->mode = MODE_TOKENS;
+    c->now = before;
 }
 
 static void one_matrix(const Iteration *it) {
@@ -292,8 +294,8 @@ static void each_matrix(Iteration *it, int axis) {
 void iterate_emit(RowCode *c, const Statement *s) {
     Iteration it = { c, s->node, rows_value(c->r, s->node), iteration_size(s->node), { 0 } };
     LLVMMetadataRef before = lines_set(c->e->lines, s->node->loc);
-    c->mode = s->mode;
-    c->lanes = s->mode == MODE_UNIFORM ? 1 : c->r->lanes;
+    c->now.mode = s->mode;
+    c->now.lanes = s->mode == MODE_UNIFORM ? 1 : c->r->lanes;
     expr_forget(c, 0);
     each_matrix(&it, 0);
     lines_back(c->e->lines, before);

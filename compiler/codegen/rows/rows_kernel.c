@@ -13,24 +13,24 @@
 /* Small results were kept with a tile's tokens side by side. */
 static void flush_small(RowCode *c) {
     Emit *e = c->e;
-    c->mode = MODE_CHANNELS;
-    c->lanes = 1;
+    c->now.mode = MODE_CHANNELS;
+    c->now.lanes = 1;
     memory_begin(c);
     for (int i = 0; i < c->r->nvalue; i++) {
         const RowValue *v = &c->r->value[i];
-        if (!v->here || !v->stored || !v->nout || !rows_small(v->n)
+        if (!v->here || !v->stored || !v->lies.nout || !rows_small(v->n)
             || v->n->shape.lead != LEAD_TOKENS)
             continue;
-        Loop rows = e_loop(e, e_i64(e, 0), c->rows, 1);
-        c->row = rows.i;
-        c->t = e_iadd(e, c->t0, rows.i);
+        Loop rows = e_loop(e, e_i64(e, 0), c->now.rows, 1);
+        c->now.row = rows.i;
+        c->now.t = e_iadd(e, c->now.t0, rows.i);
         Loop l = e_loop(e, e_i64(e, 0), e_i64(e, shape_count(&v->n->shape)), 1);
         int64_t step = 0;
         V at = memory_scratch_address(c, v, l.i, &step);
         memory_test(c, memory_scratch(c), at, 1, false);
         V x = e_load(e, at, 1);
-        for (int k = 0; k < v->nout; k++)
-            memory_write_out(c, v->out[k], v->n, l.i, 0, x);
+        for (int k = 0; k < v->lies.nout; k++)
+            memory_write_out(c, v->lies.out[k], v->n, l.i, 0, x);
         e_end(e, l);
         e_end(e, rows);
     }
@@ -43,9 +43,9 @@ static void clear_partials(RowCode *c) {
     for (int i = 0; i < c->r->nfixed; i++)
         any |= c->r->operand[i].ref.area == AREA_GRANULE;
     if (!any) return;
-    V place = LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "");
+    V place = LLVMBuildSRem(e->b, c->now.t0, e_i64(e, GRANULE), "");
     LLVMBasicBlockRef after = e_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, place, e_i64(e, 0), ""));
-    V granule = e_idiv(e, c->t0, GRANULE);
+    V granule = e_idiv(e, c->now.t0, GRANULE);
     for (int i = 0; i < c->r->nfixed; i++) {
         const Operand *o = &c->r->operand[i];
         if (o->ref.area != AREA_GRANULE) continue;
@@ -64,8 +64,8 @@ static void emit_tiles(RowCode *c) {
     Emit *e = c->e;
     int step = c->r->lanes;
     Loop tiles = e_loop(e, c->first, c->end, step);
-    c->t0 = tiles.i;
-    c->rows = e_imin(e, e_i64(e, step), e_isub(e, c->end, tiles.i));
+    c->now.t0 = tiles.i;
+    c->now.rows = e_imin(e, e_i64(e, step), e_isub(e, c->end, tiles.i));
     memory_begin(c);
     clear_partials(c);
     for (int i = 0; i < c->r->ngroup;)
@@ -82,10 +82,10 @@ void rows_emit(Emit *e, const Rows *r, const char *name) {
     attribute_add(fn, "noinline"); /* profiles name it; a call is nothing beside it */
     if (e->plain || e->check) attribute_add(fn, "optnone");
     if (e->plain) LLVMSetSection(fn, ".text.probe");
-    RowCode c = { .e = e, .r = r, .copies = 1 };
+    RowCode c = { .e = e, .r = r, .now.copies = 1 };
     c.p = checked_new((size_t)r->noperand + 1, sizeof *c.p);
-    c.row_table = checked_new((size_t)r->nvalue + 1, sizeof *c.row_table);
-    c.wanted = checked_new((size_t)r->nvalue + 1, sizeof *c.wanted);
+    c.stacks.row_table = checked_new((size_t)r->nvalue + 1, sizeof *c.stacks.row_table);
+    c.stacks.wanted = checked_new((size_t)r->nvalue + 1, sizeof *c.stacks.wanted);
     c.first = LLVMGetParam(fn, 1);
     c.end = e_iadd(e, c.first, LLVMGetParam(fn, 2));
     c.scratch = LLVMGetParam(fn, 3);
@@ -98,5 +98,6 @@ void rows_emit(Emit *e, const Rows *r, const char *name) {
     if (r->step->kind == STEP_ROW) emit_tiles(&c);
     e_return(e);
     lines_none(e->lines);
-    free(c.p), free(c.row_table), free(c.wanted), free(c.memo), free(c.last);
+    free(c.p), free(c.stacks.row_table), free(c.stacks.wanted), free(c.memos.at),
+        free(c.memos.last);
 }

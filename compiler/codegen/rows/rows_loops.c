@@ -17,7 +17,7 @@ enum {
 /* == Loops of a group ===================================================== */
 
 static void body(RowCode *c, Nest *n, bool lanes) {
-    int mark = c->nmemo;
+    int mark = c->memos.n;
     statements_emit(c, n, lanes);
     ahead_emit(c, n);
     expr_forget(c, mark);
@@ -28,7 +28,7 @@ static void start_sums(RowCode *c, Nest *n) {
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
         const Statement *s = &c->r->statement[i];
         if (s->kind != REDUCE_LAST) continue;
-        V zero = e_splat(c->e, expr_start(c, s->node), c->lanes);
+        V zero = e_splat(c->e, expr_start(c, s->node), c->now.lanes);
         n->sum[k] = e_var(c->e, zero);
         e_set(c->e, n->sum[k], zero);
     }
@@ -42,21 +42,22 @@ static void finish_sums(RowCode *c, Nest *n, V *total) {
         if (s->kind != REDUCE_LAST) continue;
         bool sum = s->node->op == OP_sum;
         V x = e_get(c->e, n->sum[k]);
-        x = c->lanes == 1 ? x : sum ? e_sum_lanes(c->e, x) : e_max_lanes(c->e, x);
+        x = c->now.lanes == 1 ? x : sum ? e_sum_lanes(c->e, x) : e_max_lanes(c->e, x);
         total[k] = !total[k] ? x : sum ? e_add(c->e, total[k], x) : e_max(c->e, total[k], x);
     }
 }
 
 static void write_sums(RowCode *c, Nest *n, V *total) {
-    int k = 0, lanes = c->lanes;
-    c->lanes = 1;
+    const RowCursor before = c->now;
+    int k = 0;
+    c->now.lanes = 1;
     for (int i = n->g->first; i >= 0; i = c->r->statement[i].next, k++) {
         const Statement *s = &c->r->statement[i];
         if (s->kind == REDUCE_LAST)
             memory_write(c, rows_value(c->r, s->node), nest_at(c, n, &s->node->shape, false),
                          total[k]);
     }
-    c->lanes = lanes;
+    c->now = before;
 }
 
 /* The last axis is as long as a series: no step is left out, and none is the only one. */
@@ -66,7 +67,7 @@ static void counted_lane_loops(RowCode *c, Nest *n, V *total, const int width[3]
     for (int w = 0; w < 3; w++) {
         V rest = LLVMBuildURem(e->b, e_isub(e, length, at), e_i64(e, width[w]), "");
         V to = e_isub(e, length, rest);
-        c->lanes = width[w];
+        c->now.lanes = width[w];
         start_sums(c, n);
         Loop l = e_loop(e, at, to, width[w]);
         n->idx[n->rank - 1] = l.i;
@@ -82,7 +83,7 @@ static void steps(RowCode *c, Nest *n, int64_t at, int64_t to, int width, V *tot
     Emit *e = c->e;
     V *axis = n->rank ? &n->idx[n->rank - 1] : NULL;
     if (to == at) return;
-    c->lanes = width;
+    c->now.lanes = width;
     start_sums(c, n);
     if (!axis) {
         body(c, n, false);
@@ -102,7 +103,7 @@ static void steps(RowCode *c, Nest *n, int64_t at, int64_t to, int width, V *tot
 static bool repeats(const RowCode *c, const StatementGroup *g) {
     for (int i = g->first; i >= 0; i = c->r->statement[i].next) {
         const Statement *s = &c->r->statement[i];
-        if (s->kind != ELEMENT || rows_value(c->r, s->node)->nout) return false;
+        if (s->kind != ELEMENT || rows_value(c->r, s->node)->lies.nout) return false;
     }
     return true;
 }
@@ -117,9 +118,9 @@ static bool has_pieces_only(const RowCode *c, const StatementGroup *g) {
 ** so that there is one loop, and none for what is left. */
 static void repeating_loop(RowCode *c, Nest *n, int64_t length) {
     Emit *e = c->e;
-    c->lanes = c->r->lanes * (length < (int64_t)LONG * c->r->lanes ? 1 : WIDE);
-    Loop l = e_loop(e, e_i64(e, 0), e_i64(e, length), c->lanes);
-    n->idx[n->rank - 1] = e_imin(e, l.i, e_i64(e, length - c->lanes));
+    c->now.lanes = c->r->lanes * (length < (int64_t)LONG * c->r->lanes ? 1 : WIDE);
+    Loop l = e_loop(e, e_i64(e, 0), e_i64(e, length), c->now.lanes);
+    n->idx[n->rank - 1] = e_imin(e, l.i, e_i64(e, length - c->now.lanes));
     body(c, n, true);
     e_end(e, l);
 }
@@ -127,7 +128,7 @@ static void repeating_loop(RowCode *c, Nest *n, int64_t length) {
 /* Elements from 'at' to before 'to', in a loop or one step. */
 static void piece_steps(RowCode *c, Nest *n, V at, V to, int width, bool loop) {
     Loop l = { 0 };
-    c->lanes = width;
+    c->now.lanes = width;
     if (loop) l = e_loop_once(c->e, at, to, width);
     n->idx[n->rank - 1] = loop ? l.i : at;
     body(c, n, true);
@@ -196,19 +197,20 @@ static bool group_reads(const RowCode *c, const StatementGroup *g, Reads *reads)
 ** that is little code. */
 static bool writes_out(RowCode *c, const Nest *n, int64_t count, int64_t rest) {
     bool stack = group_reads(c, n->g, expr_reads_stack);
-    if (c->tables && (c->copies * count > WRITTEN || !tables_walk(c, n->g, count))) return false;
-    bool rows = group_reads(c, n->g, expr_reads_rows);
-    if (c->mode == MODE_TOKENS ? !stack && (rest > FEW || rows) : !stack || count > ROWS_UNROLL)
+    if (c->stacks.few && (c->now.copies * count > WRITTEN || !tables_walk(c, n->g, count)))
         return false;
-    int64_t copies = c->copies * count;
+    bool rows = group_reads(c, n->g, expr_reads_rows);
+    if (c->now.mode == MODE_TOKENS ? !stack && (rest > FEW || rows) : !stack || count > ROWS_UNROLL)
+        return false;
+    int64_t copies = c->now.copies * count;
     bool little = copies <= ROWS_COPIES
-        && copies * n->g->code <= (c->mode == MODE_TOKENS ? ROWS_WRITTEN : ROWS_CODE);
+        && copies * n->g->code <= (c->now.mode == MODE_TOKENS ? ROWS_WRITTEN : ROWS_CODE);
     return little || group_reads(c, n->g, expr_reads_pieces);
 }
 
 static void outer_loops(RowCode *c, Nest *n, int axis) {
     Emit *e = c->e;
-    bool scalar = c->mode == MODE_TOKENS;
+    bool scalar = c->now.mode == MODE_TOKENS;
     if (axis >= n->rank - !scalar) {
         if (scalar) body(c, n, false);
         else lane_loops(c, n);
@@ -218,16 +220,16 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
     for (int i = axis; i < n->rank; i++)
         rest *= n->dim[i];
     if (writes_out(c, n, count, rest)) {
-        c->copies *= count;
+        c->now.copies *= count;
         for (int64_t j = 0; j < count; j++) {
             n->idx[axis] = e_i64(e, j);
             outer_loops(c, n, axis + 1);
         }
-        c->copies /= count;
+        c->now.copies /= count;
         return;
     }
     Loop l = e_loop_once(e, e_i64(e, 0), index_length(c, count), 1);
-    int mark = c->nmemo;
+    int mark = c->memos.n;
     n->idx[axis] = l.i;
     outer_loops(c, n, axis + 1);
     expr_forget(c, mark);
@@ -237,7 +239,7 @@ static void outer_loops(RowCode *c, Nest *n, int axis) {
 static Nest nest_of(RowCode *c, const StatementGroup *g) {
     Nest n = { .g = g };
     memory_begin(c);
-    c->statements = g->count;
+    c->now.statements = g->count;
     for (int i = 0; i < g->base.rank; i++)
         if (g->base.dim[i] != 1) n.dim[n.rank++] = g->base.dim[i];
     return n;
@@ -299,10 +301,10 @@ static void emit_pieces(RowCode *c, int first, int groups) {
 static int emit_rows(RowCode *c, int first) {
     Emit *e = c->e;
     int end = row_groups(c, first);
-    Loop l = e_loop(e, e_i64(e, 0), c->rows, 1);
-    c->mode = MODE_CHANNELS;
-    c->row = l.i;
-    c->t = e_iadd(e, c->t0, l.i);
+    Loop l = e_loop(e, e_i64(e, 0), c->now.rows, 1);
+    c->now.mode = MODE_CHANNELS;
+    c->now.row = l.i;
+    c->now.t = e_iadd(e, c->now.t0, l.i);
     ahead_choose(c, first, end);
     for (int i = first; i < end;) {
         int pieces = count_pieces(c, i);
@@ -312,8 +314,8 @@ static int emit_rows(RowCode *c, int first) {
                 emit_group(c, &c->r->group[i + k]);
         i += pieces ? pieces : 1;
     }
-    c->group = 0;
-    c->tables = false;
+    c->stacks.group = 0;
+    c->stacks.few = false;
     e_end(e, l);
     return end;
 }
@@ -322,13 +324,13 @@ int loops_emit(RowCode *c, int first) {
     const StatementGroup *g = &c->r->group[first];
     if (rows_by_row(c->r, g)) return emit_rows(c, first);
     Nest n = nest_of(c, g);
-    c->mode = g->mode;
+    c->now.mode = g->mode;
     expr_forget(c, 0);
     if (c->r->statement[g->first].kind == ITERATED) {
         iterate_emit(c, &c->r->statement[g->first]);
         return first + 1;
     }
-    c->lanes = c->r->lanes;
+    c->now.lanes = c->r->lanes;
     outer_loops(c, &n, 0);
     return first + 1;
 }

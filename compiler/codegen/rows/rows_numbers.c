@@ -49,11 +49,11 @@ static int number_of(Rows *r, const Node *fill, Loc line) {
 void rows_find_numbers(Rows *r, RowValue *v) {
     const Node *n = v->n;
     for (int i = 0; i < ROWS_READS; i++)
-        v->number[i] = -1;
+        v->in.number[i] = -1;
     for (int i = 0; v->here && class_of(n) == POINTWISE && i < n->nin; i++) {
         const Node *x = n->in[i];
         double value = x->op == OP_fill ? x->attr->value : 0;
         if (!in_code(value) && !is_mean(n, value))
-            v->number[i] = number_of(r, x, loc_innermost(n->loc));
+            v->in.number[i] = number_of(r, x, loc_innermost(n->loc));
     }
 }

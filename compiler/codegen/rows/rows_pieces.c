@@ -58,17 +58,18 @@ static void add_lengths(PieceWords *p, const Shape *s, int first) {
 /* Of one in rows how long the first axis is says nothing about where an element lies. */
 static void add_place(PieceWords *p, const RowValue *v) {
     const Rows *r = p->c->r;
-    bool scratch = v->here && v->scratch >= 0, wave = op_info[v->n->op].class == WAVE;
-    word(p, v->here + 2 * scratch + 4 * v->apart + 8 * rows_small(v->n) + 16 * plan_bf16(v->n));
+    bool scratch = v->here && v->lies.scratch >= 0, wave = op_info[v->n->op].class == WAVE;
+    word(p,
+         v->here + 2 * scratch + 4 * v->lies.apart + 8 * rows_small(v->n) + 16 * plan_bf16(v->n));
     add_axes(p, &v->n->shape);
-    add_lengths(p, &v->n->shape, r->count || v->apart || wave ? 0 : 1);
+    add_lengths(p, &v->n->shape, r->count || v->lies.apart || wave ? 0 : 1);
     if (scratch) {
-        word(p, v->scratch_each);
-        word(p, v->scratch_square);
-        parts_number(p->parts, v, NUMBER_SCRATCH, v->scratch);
+        word(p, v->lies.scratch_each);
+        word(p, v->lies.scratch_square);
+        parts_number(p->parts, v, NUMBER_SCRATCH, v->lies.scratch);
         return;
     }
-    int operand = v->here ? v->out[0] : v->operand;
+    int operand = v->here ? v->lies.out[0] : v->lies.operand;
     word(p, r->operand[operand].ref.stride);
     word(p, r->operand[operand].stride);
     word(p, wave);
@@ -83,8 +84,8 @@ static void add_pointwise(PieceWords *p, const RowValue *v) {
     add_double(p, v->n->attr->value);
     word(p, v->n->nin);
     for (int i = 0; i < v->n->nin; i++) {
-        word(p, v->number[i]);
-        if (v->number[i] < 0) pieces_add_value(p, v->n->in[i]);
+        word(p, v->in.number[i]);
+        if (v->in.number[i] < 0) pieces_add_value(p, v->n->in[i]);
     }
 }
 
@@ -92,9 +93,9 @@ static void add_slice(PieceWords *p, const RowValue *v) {
     const Node *n = v->n;
     bool begins = rows_begins(p->c->r, n->attr->first);
     word(p, n->attr->axis);
-    word(p, v->first);
+    word(p, v->in.first);
     word(p, begins ? n->attr->first : -1);
-    if (v->first < 0 && !begins) parts_number(p->parts, v, NUMBER_FIRST, n->attr->first);
+    if (v->in.first < 0 && !begins) parts_number(p->parts, v, NUMBER_FIRST, n->attr->first);
     pieces_add_value(p, n->in[0]);
 }
 
@@ -108,16 +109,16 @@ static void add_reshaped(PieceWords *p, const Node *n) {
         add_double(p, x->attr->value);
         return;
     }
-    word(p, v->series);
-    if (v->series < 0 && is_new(p, v)) add_place(p, v);
+    word(p, v->in.series);
+    if (v->in.series < 0 && is_new(p, v)) add_place(p, v);
 }
 
 /* Whether its steps are written out depends on what it adds up. */
 static void add_reduction(PieceWords *p, const Node *n) {
     const RowValue *x = rows_value(p->c->r, n->in[0]);
     word(p, n->attr->axis);
-    word(p, x->steps);
-    word(p, x->reads_rows + 2 * x->reads_pieces);
+    word(p, x->code.steps);
+    word(p, x->code.reads_rows + 2 * x->code.reads_pieces);
     add_lengths(p, &n->in[0]->shape, 0);
     pieces_add_value(p, n->in[0]);
 }
@@ -162,8 +163,8 @@ static void pieces_add_value(PieceWords *p, const Node *n) {
         add_expression(p, v);
         return;
     }
-    word(p, v->series); /* its pieces are found by number */
-    if (v->series < 0) add_place(p, v);
+    word(p, v->in.series); /* its pieces are found by number */
+    if (v->in.series < 0) add_place(p, v);
 }
 
 static void add_statement(PieceWords *p, const Statement *s) {
@@ -192,7 +193,7 @@ static bool add_loops(PieceWords *p, const StatementGroup *g) {
         if (g->base.dim[i] != 1) dim[rank++] = g->base.dim[i];
     word(p, rank);
     if (!rank) return true;
-    if (rows_counts(r, dim[rank - 1]) || (rank > 1 && g == p->c->ahead)) return false;
+    if (rows_counts(r, dim[rank - 1]) || (rank > 1 && g == p->c->soon.group)) return false;
     for (int i = 0; i < rank - 1; i++)
         word(p, dim[i]);
     int64_t length = dim[rank - 1];

@@ -77,7 +77,7 @@ static void add_firsts(Rows *r) {
         if (v->n->op != OP_slice || !v->here || v->n->attr->axis) continue;
         const RowValue *x = rows_value(r, v->n->in[0]);
         const Shape *s = &x->n->shape;
-        if (!x->here && rows_cut_anywhere(s)) v->first = rows_add_number(r, v->n->attr->first);
+        if (!x->here && rows_cut_anywhere(s)) v->in.first = rows_add_number(r, v->n->attr->first);
     }
 }
 

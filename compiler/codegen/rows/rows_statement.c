@@ -19,11 +19,13 @@ static void add_partial_sum(RowCode *c, const Node *sum, At at) {
     V x = expr_eval(c, sum->in[0], at);
     V offset = index_position(c, &sum->in[0]->shape, at, &step);
     V row = e_imul(
-        e, e_idiv(e, e_isub(e, c->t0, LLVMBuildSRem(e->b, c->t0, e_i64(e, GRANULE), "")), GRANULE),
+        e,
+        e_idiv(e, e_isub(e, c->now.t0, LLVMBuildSRem(e->b, c->now.t0, e_i64(e, GRANULE), "")),
+               GRANULE),
         memory_stride(c, op));
     V address = e_at(e, memory_base(c, op), e_iadd(e, row, offset));
-    if (c->mode == MODE_TOKENS) {
-        x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->lanes), c->rows, e_f32(e, 0)));
+    if (c->now.mode == MODE_TOKENS) {
+        x = e_sum_lanes(e, e_keep_lanes(e, e_splat(e, x, c->now.lanes), c->now.rows, e_f32(e, 0)));
         memory_test(c, op, address, 1, true);
         e_store(e, address, e_add(e, e_load(e, address, 1), x));
     } else memory_store(c, op, address, step, e_add(e, memory_load(c, op, address, step), x));
@@ -51,9 +53,9 @@ static void statement_element(RowCode *c, const Statement *s, At at) {
         memory_write(c, v, place_piece(c, s, at), expr_eval(c, s->piece, at));
         return;
     }
-    c->current = s->node;
+    c->now.current = s->node;
     V x = expr_eval(c, s->node, at);
-    c->current = NULL;
+    c->now.current = NULL;
     expr_remember(c, s->node, &at, x);
     memory_write(c, v, at, x);
 }
@@ -72,7 +74,7 @@ At nest_at(RowCode *c, const Nest *n, const Shape *s, bool lanes) {
 ** behind it computes. */
 static bool reads_from(const RowCode *c, const Node *n, int first) {
     const RowValue *v = rows_value(c->r, n);
-    if (!v->here || v->series >= 0) return false;
+    if (!v->here || v->in.series >= 0) return false;
     if (v->stored) {
         int group = c->r->statement[first].group;
         for (int i = first; i >= 0; i = c->r->statement[i].next)

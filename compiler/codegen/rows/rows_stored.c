@@ -31,25 +31,27 @@ static bool is_view(const Node *n) { return class_of(n) == VIEW && n->op != OP_c
 static void want(const RowValue *user, bool by_pointer, RowValue *x) {
     const Node *n = user->n;
     bool moved = n->op == OP_reshape && !rows_trivial(n);
-    x->walked |= class_of(n) == ITERATION || (is_view(n) && user->walked);
-    x->piece |= by_pointer && n->nin > ROWS_UNROLL;
-    x->whole |= n->op != OP_slice || n->attr->axis;
-    x->reshaped |= moved || (n->op == OP_reshape && user->reshaped);
+    x->use.walked |= class_of(n) == ITERATION || (is_view(n) && user->use.walked);
+    x->use.piece |= by_pointer && n->nin > ROWS_UNROLL;
+    x->use.whole |= n->op != OP_slice || n->attr->axis;
+    x->use.reshaped |= moved || (n->op == OP_reshape && user->use.reshaped);
     if (moved || by_pointer) {
-        x->wants.memory = true;
+        x->use.wants.memory = true;
     } else if (is_view(n)) {
-        if (n->op != OP_reshape && user->reshaped) return; /* kept itself */
-        x->wants.memory |= user->wants.memory;
-        x->wants.tokens |= user->wants.tokens;
-        x->wants.several |= user->wants.several || (x->wants.any && user->wants.any);
-        x->wants.any |= user->wants.any;
-        if (user->wants.widest > x->wants.widest) x->wants.widest = user->wants.widest;
+        if (n->op != OP_reshape && user->use.reshaped) return; /* kept itself */
+        x->use.wants.memory |= user->use.wants.memory;
+        x->use.wants.tokens |= user->use.wants.tokens;
+        x->use.wants.several |= user->use.wants.several
+            || (x->use.wants.any && user->use.wants.any);
+        x->use.wants.any |= user->use.wants.any;
+        if (user->use.wants.widest > x->use.wants.widest)
+            x->use.wants.widest = user->use.wants.widest;
     } else {
         int64_t count = class_of(n) == POINTWISE ? shape_count(&n->shape) : 0;
-        x->wants.tokens |= n->shape.lead == LEAD_TOKENS;
-        x->wants.several |= x->wants.any;
-        x->wants.any = true;
-        if (count > x->wants.widest) x->wants.widest = count;
+        x->use.wants.tokens |= n->shape.lead == LEAD_TOKENS;
+        x->use.wants.several |= x->use.wants.any;
+        x->use.wants.any = true;
+        if (count > x->use.wants.widest) x->use.wants.widest = count;
     }
 }
 
@@ -64,29 +66,29 @@ static void find_wants(Rows *r) {
 }
 
 static bool must_store(const RowValue *v) {
-    bool uniform = v->n->shape.lead == LEAD_NONE && v->wants.tokens,
-         wider = shape_count(&v->n->shape) < v->wants.widest;
-    return v->wants.memory || ((uniform || wider) && v->cost > 1);
+    bool uniform = v->n->shape.lead == LEAD_NONE && v->use.wants.tokens,
+         wider = shape_count(&v->n->shape) < v->use.wants.widest;
+    return v->use.wants.memory || ((uniform || wider) && v->code.cost > 1);
 }
 
 /* A piece of a stack that is read by number must be a row. */
 static bool is_stored_view(const Rows *r, const RowValue *v) {
     int64_t offset;
-    if (v->piece && !rows_piece(r, v->n, &offset)) return true;
+    if (v->use.piece && !rows_piece(r, v->n, &offset)) return true;
     if (v->n->op == OP_reshape) return false;
-    return v->depth >= DEEPEST || v->reshaped
-        || (v->n->op == OP_stack && (v->walked || !rows_by_pointer(v->n)));
+    return v->code.depth >= DEEPEST || v->use.reshaped
+        || (v->n->op == OP_stack && (v->use.walked || !rows_by_pointer(v->n)));
 }
 
 static bool is_stored(const Rows *r, const RowValue *v) {
     const Node *n = v->n;
-    if (v->nout) return true;
+    if (v->lies.nout) return true;
     if (!v->here) return false;
     if (is_view(n)) return is_stored_view(r, v);
-    if (v->depth >= DEEPEST || v->walked || class_of(n) == ITERATION) return true;
-    return n->op == OP_concat || (class_of(n) == REDUCE && (rows_last_axis(n) || v->uses != 1))
-        || (v->uses > 1 && v->cost > CHEAP && v->meet < 0) || (v->wants.several && v->cost > DEAR)
-        || must_store(v);
+    if (v->code.depth >= DEEPEST || v->use.walked || class_of(n) == ITERATION) return true;
+    return n->op == OP_concat || (class_of(n) == REDUCE && (rows_last_axis(n) || v->use.uses != 1))
+        || (v->use.uses > 1 && v->code.cost > CHEAP && v->use.meet < 0)
+        || (v->use.wants.several && v->code.cost > DEAR) || must_store(v);
 }
 
 static int64_t many_times(int64_t steps, const Node *reduction) {
@@ -97,46 +99,46 @@ static int64_t many_times(int64_t steps, const Node *reduction) {
 /* Roughly, instructions to compute an element again; how deep its expression is; and whether that
 ** reads rows by pointer. */
 static void sum_up(const Rows *r, RowValue *v) {
-    v->cost = own_cost(v->n);
+    v->code.cost = own_cost(v->n);
     int own = own_length(v->n);
-    v->depth = own;
-    v->reads_stack = rows_by_pointer(v->n);
-    v->reads_pieces = v->n->op == OP_stack;
-    v->reads_rows = false;
-    v->steps = 1;
+    v->code.depth = own;
+    v->code.reads_stack = rows_by_pointer(v->n);
+    v->code.reads_pieces = v->n->op == OP_stack;
+    v->code.reads_rows = false;
+    v->code.steps = 1;
     for (int i = 0; v->here && i < node_reads(v->n); i++) {
         const RowValue *x = rows_value(r, v->n->in[i]);
-        v->cost = v->cost + x->cost <= DEAR ? v->cost + x->cost : DEAR + 1;
-        if (x->depth + own > v->depth) v->depth = x->depth + own;
-        v->reads_stack |= x->reads_stack;
-        v->reads_pieces |= x->reads_pieces;
-        v->reads_rows |= x->reads_rows;
-        if (x->steps > v->steps) v->steps = x->steps;
+        v->code.cost = v->code.cost + x->code.cost <= DEAR ? v->code.cost + x->code.cost : DEAR + 1;
+        if (x->code.depth + own > v->code.depth) v->code.depth = x->code.depth + own;
+        v->code.reads_stack |= x->code.reads_stack;
+        v->code.reads_pieces |= x->code.reads_pieces;
+        v->code.reads_rows |= x->code.reads_rows;
+        if (x->code.steps > v->code.steps) v->code.steps = x->code.steps;
     }
-    if (class_of(v->n) == REDUCE) v->steps = many_times(v->steps, v->n);
-    if (v->depth > 2 * DEEPEST)
+    if (class_of(v->n) == REDUCE) v->code.steps = many_times(v->code.steps, v->n);
+    if (v->code.depth > 2 * DEEPEST)
         limit_at(v->n, "expected at most %d reshapes one after another, found more", DEEPEST);
 }
 
 static void decide(const Rows *r, RowValue *v) {
     sum_up(r, v);
     v->stored = is_stored(r, v);
-    v->code = v->depth > v->cost ? v->depth : v->cost;
+    v->code.size = v->code.depth > v->code.cost ? v->code.depth : v->code.cost;
     if (v->here && !v->stored) return;
-    v->reads_stack &= v->here && v->n->op == OP_stack;
-    v->reads_pieces = false;
-    v->reads_rows = v->here && v->n->shape.lead == LEAD_TOKENS && !rows_small(v->n);
-    v->cost = v->n->op != OP_fill;
-    v->depth = 0;
-    v->steps = 1;
+    v->code.reads_stack &= v->here && v->n->op == OP_stack;
+    v->code.reads_pieces = false;
+    v->code.reads_rows = v->here && v->n->shape.lead == LEAD_TOKENS && !rows_small(v->n);
+    v->code.cost = v->n->op != OP_fill;
+    v->code.depth = 0;
+    v->code.steps = 1;
 }
 
 static void find_idle(Rows *r) {
     for (int i = r->nvalue; i-- > 0;) {
         RowValue *v = &r->value[i];
-        v->idle = v->here && class_of(v->n) == VIEW && !v->stored && !v->used;
-        for (int k = 0; v->here && !v->idle && k < node_reads(v->n); k++)
-            rows_value(r, v->n->in[k])->used = true;
+        v->use.idle = v->here && class_of(v->n) == VIEW && !v->stored && !v->use.used;
+        for (int k = 0; v->here && !v->use.idle && k < node_reads(v->n); k++)
+            rows_value(r, v->n->in[k])->use.used = true;
     }
 }
 
@@ -158,9 +160,9 @@ static void count_instructions(const Rows *r) {
 /* Of an element's users the next one that is computed with it: at the same place, kept nowhere. */
 static int next_meet(const Rows *r, int user, const Node *n) {
     const RowValue *v = &r->value[user];
-    bool alike = v->here && !v->nout && class_of(v->n) == POINTWISE
+    bool alike = v->here && !v->lies.nout && class_of(v->n) == POINTWISE
         && shape_equal(&v->n->shape, &n->shape);
-    return alike ? v->meet : -1;
+    return alike ? v->use.meet : -1;
 }
 
 /* Where ways to users meet, of which the second is 'b'. */
@@ -176,7 +178,7 @@ static int meet_of(const Rows *r, int a, int b, const Node *n) {
 /* Users have larger numbers than their operands. */
 static void find_meets(Rows *r) {
     for (int i = 0; i < r->nvalue; i++)
-        r->value[i].meet = NOT_USED;
+        r->value[i].use.meet = NOT_USED;
     for (int i = r->nvalue; i-- > 0;) {
         const RowValue *user = &r->value[i];
         for (int k = 0; user->here && k < node_reads(user->n); k++) {
@@ -184,7 +186,7 @@ static void find_meets(Rows *r) {
             int to = class_of(user->n) == POINTWISE && shape_equal(&user->n->shape, &x->n->shape)
                 ? i
                 : -1;
-            x->meet = x->meet == NOT_USED ? to : meet_of(r, x->meet, to, x->n);
+            x->use.meet = x->use.meet == NOT_USED ? to : meet_of(r, x->use.meet, to, x->n);
         }
     }
 }
@@ -194,14 +196,14 @@ void rows_find_stored(Rows *r) {
     find_meets(r);
     for (int i = 0; i < r->nvalue; i++)
         for (int k = 0; r->value[i].here && k < node_reads(r->value[i].n); k++)
-            rows_value(r, r->value[i].n->in[k])->uses++;
+            rows_value(r, r->value[i].n->in[k])->use.uses++;
     for (int i = 0; i < r->step->n; i++) {
         const Node *n = r->step->node[i];
         if (class_of(n) != TOKENSUM) continue;
         RowValue *x = rows_value(r, n->in[0]);
-        x->uses++;
-        x->meet = -1; /* the sum over tokens is a statement of its own */
-        x->used = x->whole = true;
+        x->use.uses++;
+        x->use.meet = -1; /* the sum over tokens is a statement of its own */
+        x->use.used = x->use.whole = true;
     }
     find_wants(r);
     for (int i = 0; i < r->nvalue; i++)

@@ -63,8 +63,9 @@ typedef struct PieceRow {
 static PieceRow find_row(const RowCode *c, const Node *piece) {
     PieceRow p = { .piece = piece };
     const RowValue *v = p.v = rows_piece(c->r, piece, &p.offset);
-    if (!v || (v->here && v->scratch < 0 && !v->nout)) bug(piece, "lies nowhere as a row");
-    p.in = !v->here ? v->operand : v->scratch >= 0 ? memory_scratch(c) : v->out[0];
+    if (!v || (v->here && v->lies.scratch < 0 && !v->lies.nout))
+        bug(piece, "lies nowhere as a row");
+    p.in = !v->here ? v->lies.operand : v->lies.scratch >= 0 ? memory_scratch(c) : v->lies.out[0];
     return p;
 }
 
@@ -79,7 +80,7 @@ static V piece_row(RowCode *c, PieceRow p) {
         return row;
     }
     V number = code_number(c, p.v, NUMBER_OPERAND, p.in);
-    V at = e_iadd(e, e_imul(e, c->t, memory_stride(c, p.in)), offset);
+    V at = e_iadd(e, e_imul(e, c->now.t, memory_stride(c, p.in)), offset);
     V row = e_at(e, e_pointer_at(e, c->table, number), at);
     fence_test_piece(e, &c->fence, number, row, floats);
     return row;
@@ -91,16 +92,16 @@ static void add_row(const RowCode *c, LikeParts *parts, PieceRow p, int number) 
     bool scratch = p.in == memory_scratch(c);
     const Operand *o = scratch ? NULL : &c->r->operand[p.in];
     parts_next(parts);
-    parts_word(parts, scratch + 2 * v->apart);
+    parts_word(parts, scratch + 2 * v->lies.apart);
     parts_word(parts, v->n->shape.lead);
-    parts_word(parts, o ? o->stride : v->scratch_each);
-    parts_word(parts, o ? o->ref.stride : v->scratch_square);
-    for (int i = 0; v->apart && i < v->n->shape.rank; i++)
+    parts_word(parts, o ? o->stride : v->lies.scratch_each);
+    parts_word(parts, o ? o->ref.stride : v->lies.scratch_square);
+    for (int i = 0; v->lies.apart && i < v->n->shape.rank; i++)
         parts_word(parts, v->n->shape.dim[i]);
     parts_number(parts, p.piece, NUMBER_FIRST, p.offset);
     parts_number(parts, p.piece, NUMBER_PIECE, number);
     if (o) parts_number(parts, v, NUMBER_OPERAND, p.in);
-    else parts_number(parts, v, NUMBER_SCRATCH, v->scratch);
+    else parts_number(parts, v, NUMBER_SCRATCH, v->lies.scratch);
 }
 
 static void test_rows(RowCode *c, const Node *stack, void *rows) {
@@ -120,14 +121,14 @@ bool tables_wanted(RowCode *c, const StatementGroup *g, int64_t row) {
 /* 'few': one of few pieces, too. */
 static void want_table(RowCode *c, const Node *stack, void *few) {
     if (rows_by_number(stack) || *(bool *)few)
-        c->wanted[rows_value(c->r, stack) - c->r->value] = c->group;
+        c->stacks.wanted[rows_value(c->r, stack) - c->r->value] = c->stacks.group;
 }
 
 static void fill_row(RowCode *c, int value, int number) {
     Emit *e = c->e;
     PieceRow p = find_row(c, c->r->value[value].n->in[number]);
     V at = code_number(c, p.piece, NUMBER_PIECE, number), row = piece_row(c, p);
-    LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->row_table[value], &at, 1, ""));
+    LLVMBuildStore(e->b, row, LLVMBuildGEP2(e->b, e->ptr, c->stacks.row_table[value], &at, 1, ""));
 }
 
 /* Of a table's rows, those that lie alike. */
@@ -160,13 +161,14 @@ static void fill_table(RowCode *c, int value) {
 
 void tables_fill(RowCode *c, const StatementGroup *g, bool few) {
     Emit *e = c->e;
-    c->group = 1 + (int)(g - c->r->group);
-    c->tables = few;
+    c->stacks.group = 1 + (int)(g - c->r->group);
+    c->stacks.few = few;
     group_stacks(c, g, want_table, &few);
     for (int i = 0; i < c->r->nvalue; i++) {
         unsigned rows = (unsigned)c->r->value[i].n->nin;
-        if (c->wanted[i] != c->group) continue;
-        if (!c->row_table[i]) c->row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, rows)));
+        if (c->stacks.wanted[i] != c->stacks.group) continue;
+        if (!c->stacks.row_table[i])
+            c->stacks.row_table[i] = e_var(e, LLVMGetUndef(LLVMArrayType(e->ptr, rows)));
         fill_table(c, i);
     }
 }

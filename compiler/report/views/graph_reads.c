@@ -11,5 +11,5 @@ void graph_for_reads(const Drawing *d, int step, void (*f)(void *user, const Nod
     }
     const Rows *r = rows_analyse(d->p, step, d->r->planned.lanes, d->shared);
     for (int i = 0; i < r->nvalue; i++)
-        if (r->value[i].operand >= 0 && !r->value[i].here) f(user, r->value[i].n);
+        if (r->value[i].lies.operand >= 0 && !r->value[i].here) f(user, r->value[i].n);
 }

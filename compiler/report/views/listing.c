@@ -90,8 +90,8 @@ static void listing_add_operand(Listing *l, const Node *n) {
 }
 
 static void add_results(Listing *l, const RowValue *v) {
-    for (int i = 0; i < v->nout; i++) {
-        const Operand *o = &l->rows->operand[v->out[i]];
+    for (int i = 0; i < v->lies.nout; i++) {
+        const Operand *o = &l->rows->operand[v->lies.out[i]];
         text_add(l->t,
                  o->add                          ? "  added to a gradient"
                      : o->ref.area == AREA_LOCAL ? "  -> local"
@@ -120,7 +120,7 @@ static void add_value(Listing *l, const RowValue *v) {
     }
     end_line(l, from, v->n);
     if (v->here) listing_add_place(l, v->n), add_results(l, v);
-    else if (v->series >= 0) add_series(l, v->n);
+    else if (v->in.series >= 0) add_series(l, v->n);
     else add_origin(l->t, v->n);
     listing_next_line(l);
 }
