@@ -71,6 +71,7 @@ static void pointwise(TorchPrinter *p, const Node *n, Text *t, TorchLevel *level
         torch_add_operand(p, n, 0, t, LEVEL_WHOLE);
         text_add(t, "%s", n->op == OP_bf16 ? ".bfloat16().float()" : ".detach()");
     } else {
+        if (!function[n->op]) bug(n, "has no name in PyTorch");
         text_add(t, "%s(", function[n->op]);
         torch_add_operands(p, n, 0, n->nin, t);
         text_add(t, ")");
