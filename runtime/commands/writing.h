@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Text that is written token by token to standard output: what generate and chat share.  Options
-** of the command line become the settings of a sequence (generator.h), whose text is shown as it
-** comes.
+** Shared by generate and chat: options of the command line become the settings of a sequence
+** (generator.h), and its text is written to standard output as it is generated.
 */
 #ifndef STRATA_WRITING_H
 #define STRATA_WRITING_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Work of a model's kernels, from its kernel table.
+** The work of a model's kernels in FLOPs and bytes, from its kernel table.
 */
 #ifndef STRATA_KERNEL_COST_H
 #define STRATA_KERNEL_COST_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** What the functions of strata.h have in common. */
+** Shared by the functions of strata.h. */
 #ifndef STRATA_LIBRARY_H
 #define STRATA_LIBRARY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** What the machine can do, measured on the threads that will work.
+** Measures what the machine can do, on the threads that will do the work.
 */
 #ifndef STRATA_MACHINE_H
 #define STRATA_MACHINE_H

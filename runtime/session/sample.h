@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Choosing the next token from logits, and from what was there already.
+** Chooses the next token from logits and from the tokens before it.
 */
 #ifndef STRATA_SAMPLE_H
 #define STRATA_SAMPLE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
-** The fixed tree in which what micro-batches give is added up. A node of more than one leaf is the
-** sum of its left half, the largest power of two of leaves that leaves some for the right half, and
-** of that: ((0 + 1) + (2 + 3)) + 4. So the first 2^k leaves are a node, and who computes leaves in
-** order needs to keep no more sums than a counter of them has bits.
+** Adds up the results of micro-batches in a fixed tree, so that the sum has the same bits however
+** they are distributed.  The left half of a node with n leaves has the largest power of two below
+** n, the right half the rest: ((0 + 1) + (2 + 3)) + 4.  So the first 2^k leaves are a node, and
+** computing n leaves in order needs room for log2(n) + 1 sums at most.
 */
 #ifndef STRATA_SUM_TREE_H
 #define STRATA_SUM_TREE_H

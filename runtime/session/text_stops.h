@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Texts at which a text that comes in pieces ends: what may be the beginning of one is held back
-** until it is one, or is none.
+** Stop strings of a text that arrives in pieces.  The end of what has arrived may be the beginning
+** of a stop string: it is held back until it matches, or cannot match any more.
 */
 #ifndef STRATA_TEXT_STOPS_H
 #define STRATA_TEXT_STOPS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
 ** The parameters of a model between its WEIGHTS and TRAIN regions and files.
-** The descriptor's tensor table (abi.h) is the only source of names, places and types:
-** what it keeps as bfloat16 is rounded (nearest, ties to even) when it is set or read,
-** and written as BF16.
+** The descriptor's tensor table (abi.h) is the only source of names, places and types.
+** Tensors that it has as bfloat16 are rounded (to nearest, ties to even) when they are set
+** or read, and are written as BF16.
 */
 #ifndef STRATA_WEIGHTS_H
 #define STRATA_WEIGHTS_H

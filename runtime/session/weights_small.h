@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Matrices of small weights in WEIGHTS: their values are rounded (small_round.h) when they are set
-** or read, a panel at a time, unless a file has them rounded already (small_file.h).
+** Matrices of small weights (8 or 4 bits) in WEIGHTS.  Values are rounded (small_round.h), a panel
+** at a time, when they are set or read, unless a file has rounded ones (small_file.h).
 */
 #ifndef STRATA_WEIGHTS_SMALL_H
 #define STRATA_WEIGHTS_SMALL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** strata export: a model and its weights for other programs. */
+** The command export: writes a model and its weights for other programs. */
 #include "export.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** The command score; see score.h. The file is read twice: what is wrong with a line is said before
-** anything is computed.
+** The command score; see score.h.  The file is read twice, so that a mistake in any line is
+** reported before anything is computed.
 */
 #include "score.h"
 

@@ -3,13 +3,12 @@
 ** ask for them.
 ** A line of the file is {"context": C, "continuation": X}, X a text or a list of texts, or
 ** {"text": T}; other keys are not looked at.
-**   continuation   Blanks that end C belong to X.  Its tokens are those of C + X after as many as C
-**                  alone has; of what is longer than the model's context the first tokens are
-**                  dropped.
-**   text           Windows one after another, of the context's length; every token is predicted
-**                  once, the first after the prefix.  The last window begins earlier, so that it is
-**                  a full one.
-** What cannot be scored is told where its number would be, and the rest is.
+**   continuation   White space at the end of C belongs to X.  The tokens of X are those of C + X
+**                  without the first n, where n is the number of tokens of C alone.  If C + X is
+**                  longer than the model's context, its first tokens are dropped.
+**   text           Consecutive windows of the context's length.  Every token is predicted once, the
+**                  first one from the prefix.  The last window begins earlier, so that it is full.
+** If a line cannot be scored, an error stands in place of its number; the others are scored.
 */
 #ifndef STRATA_SCORE_H
 #define STRATA_SCORE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
-** Lines of a file to tokens to score; see score.h. */
+** Turns lines of a file into tokens to score; see score.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Continuations: a context is read once into a sequence, and each of its continuations goes on in a
-** copy of that, token by token, as many at once as there are copies (generator.h).
+** Scores continuations.  A context is read once into a sequence; each of its continuations extends
+** a copy of it, token by token, as many at once as there are copies (generator.h).
 */
 #include <math.h>
 #include <stdlib.h>

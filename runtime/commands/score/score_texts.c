@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
-** Whole texts: windows one after another, several at once; the last begins earlier, so that it is
-** a full one. Shorter ones are filled up behind their end, which no token before it sees.
+** Scores whole texts in consecutive windows, several at once; the last window begins earlier, so
+** that it is full.  Shorter texts are padded behind their end, where no earlier token sees it.
 */
 #include <math.h>
 #include <stdlib.h>
