@@ -5,7 +5,6 @@
 */
 #include "command.h"
 #include "console.h"
-#include "escape.h"
 #include "files.h"
 #include "own_stack.h"
 #include "process.h"
@@ -18,17 +17,6 @@
 #include <unistd.h>
 
 /* == Running ============================================================== */
-
-int spec_of(const Options *o, const char **spec, Error *e) {
-    const char *name = o->table->command[o->command].name;
-    if (!o->words)
-        return error_set(e, STATUS_USAGE, "strata %s: expected a spec, found nothing", name);
-    if (o->words > 1)
-        return error_set(e, STATUS_USAGE, "strata %s: expected one spec, found '%s' too", name,
-                         o->word[1]);
-    *spec = o->word[0];
-    return STATUS_OK;
-}
 
 static int command_completion(const Options *o, Error *e) {
     if (o->words != 1)
@@ -75,12 +63,6 @@ static int print_choices(const Options *o, Allowance *a, Error *e) {
     if (t.length && !status) return console_lines(&t, e);
     text_free(&t);
     return status;
-}
-
-void show_line(FILE *f, const char *before, const char *text, const char *after) {
-    char shown[4096];
-    text_escape(shown, sizeof shown, text, strlen(text));
-    fprintf(f, "%s%s%s\n", before, shown, after);
 }
 
 typedef int PlainCommand(const Options *o, Error *e);

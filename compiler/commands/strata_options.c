@@ -3,10 +3,7 @@
 */
 #include "strata_options.h"
 
-#include <string.h>
-
 #include "codegen.h"
-#include "command.h"
 #include "spec.h"
 
 enum {
@@ -101,8 +98,3 @@ const OptionTable strata_options = {
 _Static_assert((int)STRATA_COMMANDS <= (int)COMMANDS_MOST
                    && (int)STRATA_OPTIONS <= (int)OPTIONS_MOST,
                "options_parse has room");
-
-bool is_spec(const char *word) {
-    size_t n = strlen(word);
-    return n > 4 && word[0] != '-' && !strcmp(word + n - 4, ".lua");
-}

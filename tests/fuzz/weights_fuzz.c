@@ -29,7 +29,7 @@ const char *const fuzz_words[] = { "-1",         "0",
                                    ".scale",     "\"shape\":[0]",
                                    "\xff",       NULL };
 
-/* == What commands ask of strata's main program =========================== */
+/* == In the place of the commands' own ==================================== */
 
 static const char spec[] =
     "return model { name = 'm', vocab = 4, context = 4, dim = 2, norm = rmsnorm {},\n"

@@ -16,12 +16,6 @@
 #include "json_sweep.h"
 #include "scratch.h"
 
-/* == What import asks of strata's main program ============================ */
-
-void show_line(FILE *f, const char *before, const char *text, const char *after) {
-    (void)f, (void)before, (void)text, (void)after;
-}
-
 /* == Values =============================================================== */
 
 /* Beside those of all. */

@@ -12,11 +12,6 @@
 #include "command.h"
 #include "scratch.h"
 
-/* What import asks of strata's main program. */
-void show_line(FILE *f, const char *before, const char *text, const char *after) {
-    (void)f, (void)before, (void)text, (void)after;
-}
-
 /* == Folders ============================================================== */
 
 #define CONFIG "config.json"
