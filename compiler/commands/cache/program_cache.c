@@ -35,7 +35,7 @@ static int program_cache_add_file(Sha256 *h, const char *path, Error *e) {
 
 /* Who multiplies in it. */
 static int add_products(Sha256 *h, Error *e) {
-    ProductRatios ratios = machine_products();
+    ProductRatios ratios = machine_ratios();
     BlasLibrary library = { 0 };
     if (!ratios.measured) return STATUS_OK;
     blas_find(&library);

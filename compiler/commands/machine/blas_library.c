@@ -115,7 +115,7 @@ static bool is_measured(const CodegenOptions *o, ProductRatios *ratios) {
     const char *native = codegen_native();
     bool here = !o->cpu || !strcmp(o->cpu, "native") || (native && !strcmp(o->cpu, native));
     if (!here || o->triple || o->passes.bf16 || o->passes.small) return false;
-    *ratios = machine_products();
+    *ratios = machine_ratios();
     return ratios->measured;
 }
 

@@ -116,7 +116,7 @@ static void show_rates(void) {
         machine_rates().measured
             ? "measured: what inspect and compare predict times by"
             : "not measured: strata doctor --measure does, on a machine that does nothing else");
-    ProductRatios products = machine_products();
+    ProductRatios products = machine_ratios();
     show_products(&products);
 }
 

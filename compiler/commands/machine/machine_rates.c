@@ -83,7 +83,7 @@ Rates machine_rates(void) {
     return r;
 }
 
-ProductRatios machine_products(void) {
+ProductRatios machine_ratios(void) {
     ProductRatios r = { 0 };
     Json j;
     if (read_kept(&j)) r = products_read(&j);

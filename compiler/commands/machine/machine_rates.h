@@ -12,7 +12,7 @@
 ** is false where nothing is. */
 Rates machine_rates(void);
 /* Of the same measurement: OpenBLAS's products beside generated ones. */
-ProductRatios machine_products(void);
+ProductRatios machine_ratios(void);
 /* Builds small models, times their kernels and keeps what comes out; 'path', of 'size' bytes, is
 ** where.  Products are not measured where there is no OpenBLAS. */
 int machine_rates_measure(Allowance *a, Rates *out, ProductRatios *products, char *path,
